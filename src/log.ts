@@ -4,7 +4,7 @@
  */
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { DestinationStream, Logger, pino } from 'pino';
 
 /** The levels in ascending order. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;

@@ -1,7 +1,6 @@
 /** Spreadsheet files of lists and reports: CSV that Excel opens directly, and XLSX. */
 import { stringify } from 'csv-stringify/sync';
-import type { Cell as XlsxCell } from 'write-excel-file/node';
-import writeXlsx from 'write-excel-file/node';
+import writeXlsx, { Cell as XlsxCell } from 'write-excel-file/node';
 import { couldRun } from './text.ts';
 
 /** The type of a column. An amount and its currency have separate columns. */

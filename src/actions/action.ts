@@ -28,17 +28,17 @@
  *    command by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
-import type { Adjustment } from '../approvals/amounts-before.ts';
-import type { ApprovalRule } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { NameOf } from '../field-names.ts';
-import type { Amount } from '../money.ts';
-import type { Reporter } from '../month-end/month-end.ts';
-import type { ActorContext } from '../people/audit-events.ts';
-import type { Role } from '../people/roles.ts';
-import type { Remedy } from '../remedy.ts';
-import type { ActionCommand } from './command.ts';
+import { Adjustment } from '../approvals/amounts-before.ts';
+import { ApprovalRule } from '../config/settings.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
+import { NameOf } from '../field-names.ts';
+import { Amount } from '../money.ts';
+import { Reporter } from '../month-end/month-end.ts';
+import { ActorContext } from '../people/audit-events.ts';
+import { Role } from '../people/roles.ts';
+import { Remedy } from '../remedy.ts';
+import { ActionCommand } from './command.ts';
 
 export * from './fields.ts';
 

@@ -3,17 +3,17 @@
  * approvals/requests.ts.
  */
 
-import { type Decision, type RequestRow, readRequests } from '../approvals/requests.sql.ts';
+import { Decision, RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../approvals/requests.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readActiveUser } from '../people/users.sql.ts';
 import { actAs } from '../people/users.ts';
 import { minuteOf } from '../text.ts';
-import type { Action, ActionContext, Report } from './action.ts';
-import type { Consequence } from './consequence.ts';
+import { Action, ActionContext, Report } from './action.ts';
+import { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
-import { previewAction, type RunOptions, runAction } from './run.ts';
+import { previewAction, RunOptions, runAction } from './run.ts';
 
 type Approved = Report &
   Readonly<{

@@ -5,7 +5,7 @@ import { groupThousands } from '../money.ts';
 import { Publisher } from '../partner-events/publish.ts';
 import { counted, plural } from '../text.ts';
 import { table } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { defineAction, Facts } from './action.ts';
 import { month, text } from './fields.ts';
 
 const PUBLISH_PATIENCE_MILLISECONDS = 600_000;

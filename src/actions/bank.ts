@@ -1,8 +1,8 @@
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
-import { type BookableLine, readBookableLine } from '../payments/bank-booking.sql.ts';
+import { BookableLine, readBookableLine } from '../payments/bank-booking.sql.ts';
 import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '../payments/bank-booking.ts';
-import { choice, defineAction, type Facts, type Report, reason, text, whole } from './action.ts';
+import { choice, defineAction, Facts, Report, reason, text, whole } from './action.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);
 

@@ -1,15 +1,15 @@
 import { DateTime } from 'luxon';
-import { type BooksRequest, closeBooks } from '../close/books.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { BooksRequest, closeBooks } from '../close/books.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { factsOf as sizeOf } from '../log/text.ts';
-import { type BooksReport, readBooksReport } from '../reports/books.ts';
+import { BooksReport, readBooksReport } from '../reports/books.ts';
 import { describeTrialBalance } from '../reports/trial-balance.ts';
 import { table } from '../text-table.ts';
-import { groupThousands, lastDay, type Month, monthName, plural } from '../values.ts';
-import { type ActionContext, defineAction, line, month, type Report, several, text } from './action.ts';
+import { groupThousands, lastDay, Month, monthName, plural } from '../values.ts';
+import { ActionContext, defineAction, line, month, Report, several, text } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';
 import { remediesJson } from './remedies.ts';
 

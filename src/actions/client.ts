@@ -1,14 +1,8 @@
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readClients } from '../partners/clients.sql.ts';
-import {
-  type Action as ClientAction,
-  createClient,
-  OVERLAP_DAYS,
-  revokeClient,
-  rotateSecret,
-} from '../partners/clients.ts';
+import { Action as ClientAction, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../partners/clients.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER, partner, text, whole } from './action.ts';
+import { ActionContext, defineAction, Facts, OF_PARTNER, partner, text, whole } from './action.ts';
 
 const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({
   actor,

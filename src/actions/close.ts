@@ -1,9 +1,9 @@
 import { decisionFor } from '../close/close.ts';
-import { closeAnyway, describeDoubt, type FeedDecision, type Feeds, isUndecided } from '../close/feeds.ts';
+import { closeAnyway, describeDoubt, FeedDecision, Feeds, isUndecided } from '../close/feeds.ts';
 import {
-  type MonthFacts,
-  type MonthSum,
-  type OtherCurrency,
+  MonthFacts,
+  MonthSum,
+  OtherCurrency,
   readContentHashes,
   readIssueDays,
   readMonthFacts,
@@ -12,32 +12,22 @@ import {
 } from '../close/months.sql.ts';
 import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currencies.ts';
 import { closeMonths, closeTogether } from '../close/run.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { ForeseenHold } from '../delivery/foresee.ts';
+import { Transaction } from '../database/transaction.ts';
+import { ForeseenHold } from '../delivery/foresee.ts';
 import { documentJson } from '../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
-import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
+import { CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
 import { factsOf as sizeOf } from '../log/text.ts';
 import { countNeedingAttention } from '../mail/outbox.sql.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { readPartnerChanges, totalsJson } from '../reports/close.ts';
 import { reasonsOf } from '../reports/close-text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
-import { Amount, groupThousands, type Month, moneyText as money, monthBefore, plural } from '../values.ts';
-import {
-  type ActionContext,
-  defineAction,
-  type Facts,
-  flag,
-  month,
-  partner,
-  type Report,
-  several,
-  text,
-} from './action.ts';
+import { Amount, groupThousands, Month, moneyText as money, monthBefore, plural } from '../values.ts';
+import { ActionContext, defineAction, Facts, flag, month, partner, Report, several, text } from './action.ts';
 import { amountsIn } from './documents.ts';
 
 type CloseInput = Readonly<{

@@ -1,9 +1,9 @@
 /**
  * The command line of an action: words, arguments and options, generated from its fields and its command description.
  */
-import type { z } from 'zod';
-import { asOption, inKebab, type NameOf, withValue } from '../field-names.ts';
-import { type Field, fieldsOf } from './fields.ts';
+import { z } from 'zod';
+import { asOption, inKebab, NameOf, withValue } from '../field-names.ts';
+import { Field, fieldsOf } from './fields.ts';
 
 /** The name of a longer option does not stand twice in its help, which has 80 columns. */
 const LONG = 16;

@@ -1,21 +1,12 @@
 /** Computes an action's effect by performing it in a transaction that is rolled back. */
 import { createHash } from 'node:crypto';
-import type { Adjustment } from '../approvals/amounts-before.ts';
-import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
-import { execute, type Transaction } from '../database/transaction.ts';
+import { Adjustment } from '../approvals/amounts-before.ts';
+import { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
+import { execute, Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
 import { printable } from '../text-table.ts';
 import { Amount, moneyText, plural } from '../values.ts';
-import {
-  type Action,
-  type ActionContext,
-  type ActionOutcome,
-  type Agree,
-  type Facts,
-  type FactsChange,
-  inputInWords,
-  type Report,
-} from './action.ts';
+import { Action, ActionContext, ActionOutcome, Agree, Facts, FactsChange, inputInWords, Report } from './action.ts';
 import { namesOf } from './command.ts';
 
 /** The figures of a preview, which are compared with those of the confirmed or approved action. */

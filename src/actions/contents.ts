@@ -1,8 +1,8 @@
 /**
  * The contents of an input's files. Each file is read once, in a separate process, when an action first needs the file.
  */
-import { type FileReader, type GivenFile, readAllAside, readAside } from '../reading/aside.ts';
-import type { FileInput } from './fields.ts';
+import { FileReader, GivenFile, readAllAside, readAside } from '../reading/aside.ts';
+import { FileInput } from './fields.ts';
 
 const contents = new WeakMap<FileInput, Promise<unknown>>();
 

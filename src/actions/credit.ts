@@ -1,11 +1,11 @@
-import type { Transaction } from '../database/transaction.ts';
-import { applyCredit, type PlacedCredit, unapplyCredit } from '../documents/place-credit.ts';
+import { Transaction } from '../database/transaction.ts';
+import { applyCredit, PlacedCredit, unapplyCredit } from '../documents/place-credit.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
 import { enteredLater } from '../payments/context.ts';
 import { REFUND_METHODS } from '../payments/enums.ts';
-import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
-import { amount, choice, date, defineAction, flag, line, onLatestDate, type Report, text } from './action.ts';
+import { Refund, refundCredit, returnRefund } from '../payments/refund.ts';
+import { amount, choice, date, defineAction, flag, line, onLatestDate, Report, text } from './action.ts';
 import { BANK_LINE } from './bank.ts';
 import { documentFacts, documentNumbered, followBalance, OF_DOCUMENT, partnersOfDocuments } from './documents.ts';
 

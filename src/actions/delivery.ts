@@ -1,6 +1,6 @@
 import { RETRIED, retryEmails } from '../delivery/retry-emails.ts';
 import { plural } from '../text.ts';
-import { choice, defineAction, type Facts, instant } from './action.ts';
+import { choice, defineAction, Facts, instant } from './action.ts';
 
 export const deliveryRetry = defineAction({
   name: 'delivery.retry',

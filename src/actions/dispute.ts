@@ -1,11 +1,11 @@
-import type { Transaction } from '../database/transaction.ts';
-import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { closeDispute, openDispute } from '../documents/disputes.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
 import { toDo } from '../remedy.ts';
 import { printable } from '../text-table.ts';
-import { amount, date, defineAction, type Facts, ledgerRows, line, reason, text } from './action.ts';
+import { amount, date, defineAction, Facts, ledgerRows, line, reason, text } from './action.ts';
 import { amountsIn, OF_DOCUMENT } from './documents.ts';
 
 const INVOICE = () => text('Invoice', 'The invoice.');

@@ -1,12 +1,12 @@
-import type { Adjustment } from '../approvals/amounts-before.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Adjustment } from '../approvals/amounts-before.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readIdsOf } from '../delivery/documents.sql.ts';
-import { type DocumentJson, documentJson } from '../documents/document.ts';
-import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+import { DocumentJson, documentJson } from '../documents/document.ts';
+import { DocumentFilter, DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { documentUnknown } from '../documents/unknown.ts';
 import { Amount, sumsOf } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
-import type { ActionContext, AfterContext, Facts, Report } from './action.ts';
+import { ActionContext, AfterContext, Facts, Report } from './action.ts';
 
 export async function documentNumbered(
   tx: Transaction,

@@ -1,11 +1,11 @@
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { resendDocument } from '../delivery/resend.ts';
 import { failpoint } from '../failpoint.ts';
 import { dismissEmail } from '../mail/dismiss.ts';
-import type { ListedEmail } from '../mail/log.sql.ts';
+import { ListedEmail } from '../mail/log.sql.ts';
 import { nameOf, readEmail, remediesOf } from '../mail/log.ts';
 import { resendEmail } from '../mail/resend.ts';
-import { defineAction, type Facts, type Partners, reason, text, whole } from './action.ts';
+import { defineAction, Facts, Partners, reason, text, whole } from './action.ts';
 import { deliver } from './documents.ts';
 import { commandOf } from './remedies.ts';
 

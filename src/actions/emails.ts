@@ -1,6 +1,6 @@
-import type { OtherEmailKind } from '../mail/kinds.ts';
-import type { EmailResult } from '../mail/outbox.ts';
-import type { AfterContext } from './action.ts';
+import { OtherEmailKind } from '../mail/kinds.ts';
+import { EmailResult } from '../mail/outbox.ts';
+import { AfterContext } from './action.ts';
 
 /**
  * Queues and sends every e-mail that is due. The modules for rendering and mail take 0.25 seconds to load, so they are

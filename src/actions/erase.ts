@@ -1,12 +1,12 @@
 /** Erasing the personal texts of a user, a payer or former contacts (erasures/erase.ts). */
-import type { Transaction } from '../database/transaction.ts';
-import { erasePerson, type Person, subjectOf, textsOf } from '../erasures/erase.ts';
+import { Transaction } from '../database/transaction.ts';
+import { erasePerson, Person, subjectOf, textsOf } from '../erasures/erase.ts';
 import { keepErasures } from '../erasures/file.ts';
 import { refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { countPlaces } from '../log/personal.sql.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts, partner, reason, text, whole } from './action.ts';
+import { defineAction, Facts, partner, reason, text, whole } from './action.ts';
 
 type Given = Readonly<{
   user?: string | undefined;

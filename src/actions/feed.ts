@@ -1,7 +1,7 @@
 /** Stating the totals of a partner's rows of a month (close/stated.ts), and accepting doubts about them (close/feeds.ts). */
 import { acceptDoubts } from '../close/close.ts';
-import { type Doubt, describeDoubt } from '../close/feeds.ts';
-import { type FeedTotals, readStatements, type StatedTotals } from '../close/stated.sql.ts';
+import { Doubt, describeDoubt } from '../close/feeds.ts';
+import { FeedTotals, readStatements, StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf, feedJson, stateFeed, totalsText } from '../close/stated.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -10,7 +10,7 @@ import { currenciesOf, readTotals } from '../ledger/control.ts';
 import { toDo, toRun } from '../remedy.ts';
 import { printable, table } from '../text-table.ts';
 import { Amount, counted, groupThousands } from '../values.ts';
-import { defineAction, type Facts, flag, month, OF_PARTNER, partner, reason, several, text, whole } from './action.ts';
+import { defineAction, Facts, flag, month, OF_PARTNER, partner, reason, several, text, whole } from './action.ts';
 
 export const feedState = defineAction({
   name: 'feed.state',

@@ -9,8 +9,8 @@ import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { fieldProblems } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
-import { asOption, fieldName, type NameOf } from '../field-names.ts';
-import { isDate, isMonth, type Month } from '../month.ts';
+import { asOption, fieldName, NameOf } from '../field-names.ts';
+import { isDate, isMonth, Month } from '../month.ts';
 
 export type FieldKind =
   | 'text'

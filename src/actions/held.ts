@@ -1,15 +1,15 @@
-import type { Adjustment } from '../approvals/amounts-before.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Adjustment } from '../approvals/amounts-before.ts';
+import { Transaction } from '../database/transaction.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
-import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
-import { type HeldRow, readHeldRows, readWithRelated } from '../ledger/held.sql.ts';
+import { DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
+import { HeldRow, readHeldRows, readWithRelated } from '../ledger/held.sql.ts';
 import {
-  type Decided,
+  Decided,
   discardRows,
-  type GrantedAmounts,
+  GrantedAmounts,
   grantReversal,
   refuseReversal,
   releaseRows,
@@ -17,7 +17,7 @@ import {
 } from '../ledger/held.ts';
 import { NOBODY } from '../people/roles.ts';
 import { Amount, plural } from '../values.ts';
-import { amount, defineAction, type Facts, type FactsChange, line, partner, reason, several, whole } from './action.ts';
+import { amount, defineAction, Facts, FactsChange, line, partner, reason, several, whole } from './action.ts';
 import { amountsIn, sizesOf } from './documents.ts';
 
 const heldRowIds = () =>

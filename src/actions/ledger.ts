@@ -8,7 +8,7 @@ import { recordEvent } from '../people/audit-events.ts';
 import { readPauses } from '../people/pauses.sql.ts';
 import { pauseLedger, refuseWhilePaused } from '../people/pauses.ts';
 import { minuteOf } from '../text.ts';
-import { defineAction, type Facts, instant, reason } from './action.ts';
+import { defineAction, Facts, instant, reason } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';
 
 export const ledgerPause = defineAction({

@@ -1,4 +1,4 @@
-import type { Action } from './action.ts';
+import { Action } from './action.ts';
 import { ACTION_NAMES, loadAction } from './registry.ts';
 
 export const ACTIONS: ReadonlyMap<string, Action> = new Map(

@@ -4,7 +4,7 @@ import { recordBounces } from '../mail/bounces.ts';
 import { toDo } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { printable, table } from '../text-table.ts';
-import { defineAction, type Facts, type FileInput, file, several } from './action.ts';
+import { defineAction, Facts, FileInput, file, several } from './action.ts';
 import { contentsOf } from './contents.ts';
 
 export const emailBounces = defineAction({

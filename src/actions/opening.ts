@@ -1,14 +1,14 @@
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { openingFile } from '../opening/file.ts';
-import { importOpening, type OpeningImport } from '../opening/import.ts';
-import { type CarriedItem, type OpeningTotal, readItems } from '../opening/openings.sql.ts';
+import { importOpening, OpeningImport } from '../opening/import.ts';
+import { CarriedItem, OpeningTotal, readItems } from '../opening/openings.sql.ts';
 import { reverseOpening } from '../opening/reverse.ts';
 import { NOBODY } from '../people/roles.ts';
 import { table } from '../text-table.ts';
 import { Amount, moneyText, plural } from '../values.ts';
-import { date, defineAction, type Facts, file, line, onLatestDate, reason, several, text, whole } from './action.ts';
+import { date, defineAction, Facts, file, line, onLatestDate, reason, several, text, whole } from './action.ts';
 import { contentOf } from './contents.ts';
 import { amountsIn, deliver } from './documents.ts';
 

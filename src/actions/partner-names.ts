@@ -1,9 +1,9 @@
 /** Replaces the names of partners with their ids. Refusal: argument_invalid. */
-import type { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { z } from 'zod';
+import { Transaction } from '../database/transaction.ts';
 import { refuseField } from '../errors/refusals.ts';
 import { readNamesakes } from '../partners/partners.sql.ts';
-import type { Scope } from '../people/scope.ts';
+import { Scope } from '../people/scope.ts';
 import { fieldsOf } from './fields.ts';
 
 /** An input, in which each partner is named by its id. */

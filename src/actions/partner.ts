@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import type { Environment } from '../config/environment.ts';
-import { type PartnerChange, readPartnerFacts } from '../partners/changes.ts';
-import { type PartnerRecord, partnerFile } from '../partners/file.ts';
-import { importPartners, type PartnerImport } from '../partners/import.ts';
+import { Environment } from '../config/environment.ts';
+import { PartnerChange, readPartnerFacts } from '../partners/changes.ts';
+import { PartnerRecord, partnerFile } from '../partners/file.ts';
+import { importPartners, PartnerImport } from '../partners/import.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { refuseUnsplittable, remarksOnSplits } from '../splits/currencies.ts';
 import { table } from '../text-table.ts';
-import { defineAction, type FileInput, file } from './action.ts';
+import { defineAction, FileInput, file } from './action.ts';
 import { contentOf } from './contents.ts';
 
 const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});

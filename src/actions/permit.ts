@@ -5,15 +5,15 @@
  */
 
 import { ADJUSTMENTS, actAsCompared } from '../approvals/amounts-before.ts';
-import { type Approval, actAsApproved, approve, ask, type Permission, type Rules } from '../approvals/ask.ts';
-import type { PreviewedChange } from '../approvals/requests.sql.ts';
+import { Approval, actAsApproved, approve, ask, Permission, Rules } from '../approvals/ask.ts';
+import { PreviewedChange } from '../approvals/requests.sql.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
-import { type Action, type ActionContext, inputJson } from './action.ts';
-import { type Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
+import { Action, ActionContext, inputJson } from './action.ts';
+import { Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
 
 /** Thrown if the action's effect differs from its preview. Nothing was done. */
 export class OutdatedPreview extends Error {}

@@ -1,6 +1,6 @@
 /** The actions by name. Each file is loaded on demand, because loading all files takes half a second. */
-import { type NamesIn, names } from '../text.ts';
-import type { Action } from './action.ts';
+import { NamesIn, names } from '../text.ts';
+import { Action } from './action.ts';
 
 /** The files with the names of their actions. */
 const FILES = [

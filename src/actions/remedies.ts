@@ -1,6 +1,6 @@
-import type { Remedy } from '../remedy.ts';
+import { Remedy } from '../remedy.ts';
 import { commandText } from './command.ts';
-import { type ActionName, loadAction } from './registry.ts';
+import { ActionName, loadAction } from './registry.ts';
 
 export const commandOf = async (remedy: Remedy): Promise<string> =>
   'command' in remedy

@@ -1,6 +1,6 @@
-import type { EmailResult } from '../mail/outbox.ts';
+import { EmailResult } from '../mail/outbox.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
-import { type ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
+import { ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
 import { table } from '../text-table.ts';
 import { groupThousands, plural } from '../values.ts';

@@ -1,10 +1,10 @@
 import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { readReminderPause } from '../payments/reminder-pauses.sql.ts';
 import { pauseReminders } from '../payments/reminder-pauses.ts';
 import { toDo } from '../remedy.ts';
-import { type ActionContext, date, defineAction, type Facts, OF_PARTNER, partner, reason } from './action.ts';
+import { ActionContext, date, defineAction, Facts, OF_PARTNER, partner, reason } from './action.ts';
 
 const partnerId = partner();
 

@@ -1,11 +1,11 @@
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { reverseRows } from '../documents/reverse-rows.ts';
 import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
 import { failpoint } from '../failpoint.ts';
 import { NOBODY } from '../people/roles.ts';
 import { SEE } from '../remedy.ts';
 import { Amount, plural, sumsOf } from '../values.ts';
-import { defineAction, type Facts, ledgerRows, reason } from './action.ts';
+import { defineAction, Facts, ledgerRows, reason } from './action.ts';
 import { amountsIn } from './documents.ts';
 
 type Named = Readonly<{ rows: readonly number[] }>;

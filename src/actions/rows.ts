@@ -4,28 +4,28 @@
  */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readTotals, readTotalsFile, withTotals } from '../ledger/control.ts';
 import { isRequest } from '../ledger/held.ts';
-import { type ImportOptions, type ImportReport, importRows } from '../ledger/import.ts';
+import { ImportOptions, ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
-import type { RowFormat, SourceFile } from '../ledger/read.ts';
+import { RowFormat, SourceFile } from '../ledger/read.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { SEE } from '../remedy.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { Amount, plural } from '../values.ts';
 import {
-  type ActionContext,
-  type Agree,
+  ActionContext,
+  Agree,
   choice,
   defineAction,
-  type Facts,
+  Facts,
   file,
   flag,
-  type Report,
+  Report,
   several,
   text,
   whole,

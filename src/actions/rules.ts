@@ -2,9 +2,9 @@
  * Reads settings, and checks the actions that their approval rules name. Refusals: settings_missing, settings_invalid.
  */
 import { ADJUSTMENTS } from '../approvals/amounts-before.ts';
-import type { Environment } from '../config/environment.ts';
-import { readSettings, SECTION_NAMES, type Settings, settingsFile } from '../config/settings.ts';
-import { type FieldProblem, refuse } from '../errors/refusals.ts';
+import { Environment } from '../config/environment.ts';
+import { readSettings, SECTION_NAMES, Settings, settingsFile } from '../config/settings.ts';
+import { FieldProblem, refuse } from '../errors/refusals.ts';
 import { ADOPTION } from '../people/settings-changes.ts';
 import { APPROVABLE_ACTIONS } from './registry.ts';
 

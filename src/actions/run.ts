@@ -1,15 +1,15 @@
-import { outdated, type Permission } from '../approvals/ask.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { outdated, Permission } from '../approvals/ask.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
-import type { NameOf } from '../field-names.ts';
-import type { Reporter } from '../month-end/month-end.ts';
+import { NameOf } from '../field-names.ts';
+import { Reporter } from '../month-end/month-end.ts';
 import { scopeOf } from '../people/roles.ts';
-import { type Action, type ActionContext, type Agree, fieldsOf, type Report, readFields } from './action.ts';
+import { Action, ActionContext, Agree, fieldsOf, Report, readFields } from './action.ts';
 import { namesOf } from './command.ts';
-import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
+import { Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
 import { withPartnerIds } from './partner-names.ts';
-import { type Agreement, admit, OutdatedPreview, permit, permitForeseen } from './permit.ts';
+import { Agreement, admit, OutdatedPreview, permit, permitForeseen } from './permit.ts';
 
 export { OutdatedPreview };
 

@@ -1,10 +1,9 @@
-import type { ApprovalRule, Section, Settings } from '../config/settings.ts';
-import { SECTION_NAMES, SECTIONS, sectionSchema } from '../config/settings.ts';
+import { ApprovalRule, SECTION_NAMES, SECTIONS, Section, Settings, sectionSchema } from '../config/settings.ts';
 import { fieldProblems } from '../config/validation.ts';
-import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { checkAccountRules } from '../general-ledger/export.ts';
 import { Amount } from '../money.ts';
-import type { Installation } from '../people/audit-events.ts';
+import { Installation } from '../people/audit-events.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { scopeOf } from '../people/roles.ts';
 import {
@@ -17,7 +16,7 @@ import {
   valueInForce,
 } from '../people/settings-in-force.ts';
 import { table } from '../text-table.ts';
-import { choice, defineAction, type Facts, type FileInput, file } from './action.ts';
+import { choice, defineAction, Facts, FileInput, file } from './action.ts';
 import { approvalProblems } from './rules.ts';
 
 type Proposal = Readonly<{ section: Section; file?: FileInput | undefined }>;

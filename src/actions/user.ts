@@ -5,17 +5,17 @@
 
 import { publicAddress } from '../config/settings.ts';
 import { emailAddress } from '../config/validation.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
-import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
+import { mailSignInLink, SentLink } from '../mail/sign-in-link.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
-import { type PresentRole, ROLES, type Role, rolesInWords } from '../people/roles.ts';
+import { PresentRole, ROLES, Role, rolesInWords } from '../people/roles.ts';
 import { loginOf, readActiveUser, readUsers } from '../people/users.sql.ts';
 import {
   changeRoles,
   deactivateUser,
-  type InvitedUser,
+  InvitedUser,
   inviteUser,
   isShellWithoutAdministrator,
   linkUser,
@@ -24,16 +24,16 @@ import {
 import { minuteOf, plural } from '../text.ts';
 import { printable } from '../text-table.ts';
 import {
-  type ActionContext,
-  type ActionOutcome,
-  type AfterContext,
+  ActionContext,
+  ActionOutcome,
+  AfterContext,
   choice,
   defineAction,
-  type Facts,
+  Facts,
   flag,
   line,
   partner,
-  type Report,
+  Report,
   reason,
   several,
   text,

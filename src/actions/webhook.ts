@@ -1,18 +1,18 @@
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Publisher } from '../partner-events/publish.ts';
 import {
   removeWebhook,
   resumeWebhook,
   rotateWebhook,
-  type SetWebhook,
+  SetWebhook,
   setWebhook,
-  type Webhook,
+  Webhook,
   webhookOf,
 } from '../partner-events/webhook.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER, partner, text, whole } from './action.ts';
+import { ActionContext, defineAction, Facts, OF_PARTNER, partner, text, whole } from './action.ts';
 
 const PARTNER = () => partner();
 const after = (help: string) =>

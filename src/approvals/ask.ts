@@ -3,24 +3,24 @@
  * events record. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
-import type { ApprovalRule } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { ApprovalRule } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
-import type { Actor, ActorContext } from '../people/audit-events.ts';
+import { Actor, ActorContext } from '../people/audit-events.ts';
 import { lockUsers } from '../people/users.ts';
-import { type Adjustment, actAsCompared, COMPARED_DAYS, type Comparison } from './amounts-before.ts';
+import { Adjustment, actAsCompared, COMPARED_DAYS, Comparison } from './amounts-before.ts';
 import {
   actAsOnePerson,
   actUnderApproval,
-  type OnePerson,
-  type PreviewedChange,
+  OnePerson,
+  PreviewedChange,
   readAdjustmentsBefore,
   readAmountsBefore,
   readApprovers,
   readDecided,
-  type StoredPreview,
+  StoredPreview,
 } from './requests.sql.ts';
 import {
   askForApproval,

@@ -9,9 +9,9 @@ import {
   queryingValue,
   queryOne,
   setLocally,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
+import { Scope } from '../people/scope.ts';
 import { COMPARED_DAYS } from './amounts-before.ts';
 
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;

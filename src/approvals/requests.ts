@@ -3,19 +3,19 @@
  * rejects it. The requester can withdraw it. Refusals: approval_unknown, approval_decided, approval_expired,
  * approval_own, approval_of_another, approval_rejected, role_needed.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { requireRole } from '../people/roles.ts';
 import {
-  type Decision,
+  Decision,
   digestOfRequest,
   insertDecision,
   insertRequest,
   keepTexts,
   lockRequest,
-  type NewRequest,
-  type RequestRow,
+  NewRequest,
+  RequestRow,
   readApprovers,
   readDecided,
   readOpenRequests,

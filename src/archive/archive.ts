@@ -6,24 +6,24 @@
  * archive_incomplete, duckdb_missing, month_not_archived.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Environment } from '../config/environment.ts';
-import type { Database } from '../database/database.ts';
+import { Environment } from '../config/environment.ts';
+import { Database } from '../database/database.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
-import { patiently, type Transaction } from '../database/transaction.ts';
+import { patiently, Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
+import { Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
 import { readTree } from '../log/head.ts';
 import { copyLines, copyRowLines } from '../log/lines.sql.ts';
 import { bodyOf } from '../log/note.ts';
 import { hashLines } from '../log/tree.ts';
-import type { Month } from '../month.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { Month } from '../month.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import {
-  type ArchivedFile,
+  ArchivedFile,
   countPresent,
   lockArchives,
-  type MonthState,
+  MonthState,
   moveMonth,
   presentLeaves,
   readColdMonths,
@@ -37,7 +37,7 @@ import {
 import { otherGroups, otherRows } from './cold.sql.ts';
 import { atOnce, JOBS } from './folder.ts';
 import { faultOf, linesOf, monthsIn, needRows, needWholeQuotes, openStore, readingFiles } from './rows.ts';
-import { compareHeld, type Named, type Store, StoreError, type Take } from './store.ts';
+import { compareHeld, Named, Store, StoreError, Take } from './store.ts';
 
 /** A close compares feeds and amounts with those of the last months. */
 const LATER_MONTHS = 3;

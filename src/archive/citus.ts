@@ -19,18 +19,18 @@ import { LOCKS } from '../database/locks.ts';
 import { connectClient, SESSION } from '../database/session.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { packageRoot } from '../package.ts';
 import {
   COLUMNS,
   FIELDS,
-  type Fill,
+  Fill,
   LINE_COLUMNS,
   otherTotals,
   proveStatement,
-  type Reading,
-  type Scope,
-  type Store,
+  Reading,
+  Scope,
+  Store,
   StoreError,
   SUMS,
   texts,

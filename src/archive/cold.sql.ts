@@ -1,8 +1,8 @@
 /** Queries over the rows of cold stores, in SQL that DuckDB and PostgreSQL both run (store.ts). */
 import { GROUP_KEYS } from '../ledger/row-groups.sql.ts';
-import type { Month } from '../month.ts';
-import type { Tree } from './archive.sql.ts';
-import { type Fill, LINE_COLUMNS, type Reading, SUMS, texts } from './store.ts';
+import { Month } from '../month.ts';
+import { Tree } from './archive.sql.ts';
+import { Fill, LINE_COLUMNS, Reading, SUMS, texts } from './store.ts';
 
 /** Which rows to read: those of partners, or all rows of quotes. */
 export type Wanted =

@@ -9,25 +9,16 @@ import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { DuckDBConnection } from '@duckdb/node-api';
+import { DuckDBConnection } from '@duckdb/node-api';
 import { COMPILED } from '../compiled.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { draftOf, isSystemError, makeFolder, writeWhole } from '../files.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { packageRoot } from '../package.ts';
-import type { ArchivedFile, StoredFile } from './archive.sql.ts';
+import { ArchivedFile, StoredFile } from './archive.sql.ts';
 import { isFileError, readingParquet, readTotals, sha256Of, withDuckDb, writeFile, writeParquet } from './parquet.ts';
-import {
-  compareHeld,
-  otherTotals,
-  type Part,
-  type Proof,
-  proveStatement,
-  type Store,
-  StoreError,
-  unproved,
-} from './store.ts';
+import { compareHeld, otherTotals, Part, Proof, proveStatement, Store, StoreError, unproved } from './store.ts';
 
 const fileName = (month: Month, index: number) => `${month}-${String(index + 1).padStart(4, '0')}.parquet`;
 

@@ -7,17 +7,17 @@
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { attempt } from '../database/attempt.ts';
 import { copyOut } from '../database/copy.ts';
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
 import { readInstallation } from '../database/installation.sql.ts';
-import { patiently, sqlstate, type Transaction } from '../database/transaction.ts';
+import { patiently, sqlstate, Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { type DerivedRows, isDerived } from '../log/derive.ts';
-import type { Month } from '../month.ts';
+import { DerivedRows, isDerived } from '../log/derive.ts';
+import { Month } from '../month.ts';
 import {
   copyInto,
   countArchived,
@@ -32,7 +32,7 @@ import {
   namesArchived,
   QUOTE_LINES,
   quotesOf,
-  type RowScope,
+  RowScope,
   readColdMonths,
   readStagedPartners,
   readStated,
@@ -40,13 +40,13 @@ import {
   recallRows,
   STAGED_DAYS,
   STAGED_IDS,
-  type StoredFile,
-  type Tree,
+  StoredFile,
+  Tree,
 } from './archive.sql.ts';
 import { citusStore } from './citus.ts';
-import { DAY, findRows, NUMBER, ofIds, readTrees, type Wanted } from './cold.sql.ts';
+import { DAY, findRows, NUMBER, ofIds, readTrees, Wanted } from './cold.sql.ts';
 import { folderStore } from './folder.ts';
-import { type Fill, LINE_COLUMNS, type Reading, type Store, StoreError } from './store.ts';
+import { Fill, LINE_COLUMNS, Reading, Store, StoreError } from './store.ts';
 
 /** What a transaction has copies of: files, with their partners if not all partners were copied, and searches. */
 interface Copied {

@@ -8,8 +8,8 @@ import { Refusal, reasonOf } from '../errors/refusals.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 import { LeafRange } from '../log/tree.ts';
 import { Amount, sumsOf } from '../money.ts';
-import type { Month } from '../month.ts';
-import type { ArchivedFile, Stated, StoredFile } from './archive.sql.ts';
+import { Month } from '../month.ts';
+import { ArchivedFile, Stated, StoredFile } from './archive.sql.ts';
 
 /** The columns of a row's line in the log. */
 export const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];

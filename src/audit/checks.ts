@@ -8,7 +8,7 @@ import { ROWS_AT_OFFERED_PRICES } from './checks/acceptances.ts';
 import { ACTIONS_APPROVED, ACTIONS_COMPARED } from './checks/approvals.ts';
 import { findChangedArchives } from './checks/archives.ts';
 import { OPEN_ITEMS_OF_CLOSED_BOOKS } from './checks/books.ts';
-import type { Check } from './checks/check.ts';
+import { Check } from './checks/check.ts';
 import * as delivery from './checks/delivery.ts';
 import { findChangedEInvoices } from './checks/e-invoices.ts';
 import { findChangedGlFiles } from './checks/general-ledger.ts';

@@ -5,20 +5,20 @@
  */
 
 import { needRows } from '../archive/rows.ts';
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
 import { copyOut, countLines, csvRowCounter } from '../database/copy.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
-import type { TableFormat, View } from './columns.sql.ts';
-import { type BilledMonth, readBilledMonths } from './exports.sql.ts';
-import { BEANCOUNT, HLEDGER, type JournalFormat } from './journal-formats.ts';
-import { Pack, type PackedFile } from './pack.ts';
+import { TableFormat, View } from './columns.sql.ts';
+import { BilledMonth, readBilledMonths } from './exports.sql.ts';
+import { BEANCOUNT, HLEDGER, JournalFormat } from './journal-formats.ts';
+import { Pack, PackedFile } from './pack.ts';
 import { writeJournalText } from './pack-journal.ts';
 import { writeLedger } from './pack-ledger.ts';
-import { chooseLeaves, type LogOfPack, writeLog } from './pack-log.ts';
+import { chooseLeaves, LogOfPack, writeLog } from './pack-log.ts';
 
 import { copyOf, makeViews, readTotals } from './views.sql.ts';
 

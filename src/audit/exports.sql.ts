@@ -1,7 +1,7 @@
 /** SQL of the exports: their months, documents and totals. */
-import { query, querying, queryingOne, queryingValue, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
+import { query, querying, queryingOne, queryingValue, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { DocumentNumbers, documentKey } from './ledger-rows.ts';
 
 /** One billing month: the rows that were posted after the previous billing month, up to and including this one. */
 export type BilledMonth = Readonly<{

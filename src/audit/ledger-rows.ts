@@ -5,9 +5,9 @@
 import { RECORDED_FIELDS, ROW_FIELDS } from '../ledger/row.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 import { minorDigits } from '../money.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { cellOf } from '../text.ts';
-import type { TableFormat } from './columns.sql.ts';
+import { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
 
 /** The columns of the view `ledger`. */

@@ -1,10 +1,10 @@
 /** The journal in a pack as text: every entry by date, with opening balances and the balances at each month's end. */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import { lastDay, type Month } from '../month.ts';
-import type { View } from './columns.sql.ts';
-import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
-import { readAccounts, readJournal, readOpening, type Sum } from './views.sql.ts';
+import { lastDay, Month } from '../month.ts';
+import { View } from './columns.sql.ts';
+import { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
+import { readAccounts, readJournal, readOpening, Sum } from './views.sql.ts';
 
 /** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }) => account.slice(control.length + 1);

@@ -1,13 +1,13 @@
 /** The ledger rows in a pack, by the month that bills them, generated from the lines of the log in the same pass. */
 import { wholeLines } from '../database/copy.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
-import type { TableFormat } from './columns.sql.ts';
-import { type BilledMonth, readDocumentNumbers, readLedgerTotals } from './exports.sql.ts';
+import { Month } from '../month.ts';
+import { TableFormat } from './columns.sql.ts';
+import { BilledMonth, readDocumentNumbers, readLedgerTotals } from './exports.sql.ts';
 import { LEDGER_HEADER, ledgerRows, readOtherLines, runsByMonth } from './ledger-rows.ts';
-import type { FileInPack, Pack, Scratch } from './pack.ts';
-import { type LogOfPack, writeLog } from './pack-log.ts';
+import { FileInPack, Pack, Scratch } from './pack.ts';
+import { LogOfPack, writeLog } from './pack-log.ts';
 
 /** Writes `ledger.csv` or `ledger.jsonl`, and the log. */
 export async function writeLedger(

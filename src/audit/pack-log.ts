@@ -1,16 +1,16 @@
 /** The log in a pack: its leaves, its checkpoints and their proofs (docs/log-format.md). */
 import { readFile } from 'node:fs/promises';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
+import { Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
 import { CHECKS_SQL } from '../log/forms.ts';
 import { copyLines } from '../log/lines.sql.ts';
 import { noteOf, vkeyOf } from '../log/note.ts';
 import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '../log/signatures.sql.ts';
 import { consistencyProof, hashLines, knownNodes, LeafRange } from '../log/tree.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { readFirstRow } from './exports.sql.ts';
-import type { Pack } from './pack.ts';
+import { Pack } from './pack.ts';
 
 /** The leaves of a pack: from one checkpoint (if none is given, from the first leaf) to another checkpoint. */
 export type LogOfPack = Readonly<{

@@ -5,12 +5,12 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { createWriteStream, existsSync, readdirSync } from 'node:fs';
-import { type FileHandle, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { FileHandle, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 import { reasonOf, refuse } from '../errors/refusals.ts';
-import { codeOf, type Draft, draftOf, isSystemError, linkTo } from '../files.ts';
+import { codeOf, Draft, draftOf, isSystemError, linkTo } from '../files.ts';
 import { packageRoot } from '../package.ts';
 
 /** Sums of a file's rows by currency. Amounts are texts with exactly the currency's digits. */

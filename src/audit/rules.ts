@@ -1,12 +1,11 @@
 /** The rules of the ledger: templates/export/checks.sql, the same file that verifiers run over a pack. */
 import { readFileSync } from 'node:fs';
 import { attempt } from '../database/attempt.ts';
-import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { DerivedRows } from '../log/derive.ts';
+import { execute, query, Transaction } from '../database/transaction.ts';
+import { DerivedRows } from '../log/derive.ts';
 import { CHECKS_SQL, withCopies } from '../log/forms.ts';
-import type { Difference, Finding } from './checks/query.ts';
-import { unchecked } from './checks/query.ts';
-import { columnsIn, expressionOf, type Rule, rowsOf, type View } from './columns.sql.ts';
+import { Difference, Finding, unchecked } from './checks/query.ts';
+import { columnsIn, expressionOf, Rule, rowsOf, View } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, prepareTables } from './live.sql.ts';
 
 type Rules = Readonly<{

@@ -4,18 +4,18 @@
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Environment } from '../config/environment.ts';
-import type { Database } from '../database/database.ts';
+import { Environment } from '../config/environment.ts';
+import { Database } from '../database/database.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { installedFonts } from '../documents/printable.ts';
 import { EXIT, Refusal } from '../errors/refusals.ts';
 import { tellAttention } from '../reports/job-attention.ts';
 import { recordJobRun } from '../reports/jobs.sql.ts';
-import type { Difference } from './checks/query.ts';
+import { Difference } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
-import { type ExportRequest, exportPack } from './export.ts';
-import { finishTask, noteProgress, readTasks, type TaskKind } from './tasks.sql.ts';
-import { type CheckReport, rowsOfToday, type Verification, verify } from './verify.ts';
+import { ExportRequest, exportPack } from './export.ts';
+import { finishTask, noteProgress, readTasks, TaskKind } from './tasks.sql.ts';
+import { CheckReport, rowsOfToday, Verification, verify } from './verify.ts';
 
 interface TaskContext {
   readonly database: Database;

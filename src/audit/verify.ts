@@ -3,21 +3,20 @@
  * difference. Refusals: nothing_to_verify, month_not_closed.
  */
 
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import { namesArchived, readColdMonths } from '../archive/archive.sql.ts';
 import { needNamedRows, needRows } from '../archive/rows.ts';
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { attempt } from '../database/attempt.ts';
-import { compareSchema, type SchemaComparison } from '../database/schema.ts';
-import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import { compareSchema, SchemaComparison } from '../database/schema.ts';
+import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import { readMonthRoots } from '../log/checkpoints.sql.ts';
-import type { DerivedRows } from '../log/derive.ts';
-import type { Month } from '../month.ts';
-import type { Check, CheckContext } from './checks/check.ts';
-import type { Difference, Finding } from './checks/query.ts';
-import { unchecked } from './checks/query.ts';
+import { DerivedRows } from '../log/derive.ts';
+import { Month } from '../month.ts';
+import { Check, CheckContext } from './checks/check.ts';
+import { Difference, Finding, unchecked } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
 import { readEmptiness } from './exports.sql.ts';
 

@@ -2,11 +2,11 @@
  * The data files of packs: the views of templates/export/checks.sql over the facts in the database, as CSV or JSON Lines.
  * A verifier runs the same queries over the log in the pack.
  */
-import { execute, query, querying, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import { decimal, expressionOf, rowsOf, type TableFormat, type View } from './columns.sql.ts';
+import { execute, query, querying, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { decimal, expressionOf, rowsOf, TableFormat, View } from './columns.sql.ts';
 import { makeLiveViews, prepareTables } from './live.sql.ts';
-import type { Totals } from './pack.ts';
+import { Totals } from './pack.ts';
 import { readRules } from './rules.ts';
 
 /** What is exported: months, and the facts up to a number. */

@@ -1,9 +1,9 @@
 /** Builds the command of an action: its fields become arguments and options, and their texts the help. */
 import { wordsOf } from '../actions/command.ts';
-import { type ActionName, loadAction } from '../actions/registry.ts';
-import { type Definition, NO_DELIVER } from './define.ts';
+import { ActionName, loadAction } from '../actions/registry.ts';
+import { Definition, NO_DELIVER } from './define.ts';
 import { addFields, givenTo } from './fields.ts';
-import { doing, type RunFlags } from './run-action.ts';
+import { doing, RunFlags } from './run-action.ts';
 
 export const actionCommand = async (called: ActionName): Promise<{ readonly define: Definition }> => {
   const action = await loadAction(called);

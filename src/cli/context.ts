@@ -1,15 +1,15 @@
 /** Opens the context of a command (environment, settings, database) and closes it afterward. */
 
 import { readCheckedSettings } from '../actions/rules.ts';
-import { type Environment, readEnvironment } from '../config/environment.ts';
-import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
+import { Environment, readEnvironment } from '../config/environment.ts';
+import { Database, DatabaseOptions, openDatabase } from '../database/database.ts';
 import { lookingFrom } from '../documents/last-seen.ts';
-import { type ActorContext, thisProcess } from '../people/audit-events.ts';
-import { type Role, requireRole } from '../people/roles.ts';
+import { ActorContext, thisProcess } from '../people/audit-events.ts';
+import { Role, requireRole } from '../people/roles.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { settingsInForce } from '../people/settings-in-force.ts';
 import { identify } from '../people/users.ts';
-import type { Output } from './output.ts';
+import { Output } from './output.ts';
 
 export type Context = ActorContext &
   Readonly<{

@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
+import { Command } from 'commander';
 import { dateArgument, reasonArgument } from './arguments.ts';
-import type { ExitStatus } from './context.ts';
-import type { Output } from './output.ts';
+import { ExitStatus } from './context.ts';
+import { Output } from './output.ts';
 
 export { acting, type CommandContext, type ExitStatus, reading, readingNow } from './context.ts';
 

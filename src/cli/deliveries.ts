@@ -1,11 +1,11 @@
 import { describeOtherCurrency } from '../close/other-currencies.ts';
-import type { Delivery } from '../delivery/document.ts';
-import type { TreeHead } from '../log/note.ts';
+import { Delivery } from '../delivery/document.ts';
+import { TreeHead } from '../log/note.ts';
 import { checkpointTitle } from '../log/text.ts';
 import { nameOf } from '../mail/log.ts';
-import type { EmailResult } from '../mail/outbox.ts';
-import type { Reporter } from '../month-end/month-end.ts';
-import type { Output, Progress } from './output.ts';
+import { EmailResult } from '../mail/outbox.ts';
+import { Reporter } from '../month-end/month-end.ts';
+import { Output, Progress } from './output.ts';
 
 /** Advances a progress bar. Notes on unsent documents and e-mails follow it. */
 export async function withProgress<Result>(output: Output, work: (reporter: Reporter) => Promise<Result>) {

@@ -1,13 +1,13 @@
 /** Arguments and options of a command from an action's input fields or a list's filters. */
 
 import { readFileSync } from 'node:fs';
-import { type Command, Option } from 'commander';
-import type { z } from 'zod';
-import { type CommandWords, flagsOf } from '../actions/command.ts';
-import { type Field, type FieldKind, type FileInput, fieldsOf, READ } from '../actions/fields.ts';
+import { Command, Option } from 'commander';
+import { z } from 'zod';
+import { CommandWords, flagsOf } from '../actions/command.ts';
+import { Field, FieldKind, FileInput, fieldsOf, READ } from '../actions/fields.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { inKebab } from '../field-names.ts';
-import { type Note, type NoteKey, readKey, readNote } from '../log/note.ts';
+import { Note, NoteKey, readKey, readNote } from '../log/note.ts';
 import { repeatedArgument } from './arguments.ts';
 
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}) {

@@ -1,10 +1,10 @@
 /** Logs of cron jobs and workers, one line per fact, and the records of their runs. */
-import type { Logger } from 'pino';
+import { Logger } from 'pino';
 import { databaseFailure } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
-import type { Reporter } from '../month-end/month-end.ts';
-import { type JobRun, recordJobRun } from '../reports/jobs.sql.ts';
-import type { Context } from './context.ts';
+import { Reporter } from '../month-end/month-end.ts';
+import { JobRun, recordJobRun } from '../reports/jobs.sql.ts';
+import { Context } from './context.ts';
 
 export const recordRun = ({ database, environment }: Context, run: JobRun) =>
   database.transaction((tx) => recordJobRun(tx, { ...run, finishedAt: environment.now().toISO() }));

@@ -1,16 +1,16 @@
 /**
  * The cron jobs. Each logs one JSON line per fact to stderr, records its run, and exits with the statuses of a command.
  */
-import type { pino } from 'pino';
-import type { Action } from '../actions/action.ts';
+import { pino } from 'pino';
+import { Action } from '../actions/action.ts';
 import { withdrawDone } from '../actions/approve.ts';
 import { booksClose } from '../actions/books.ts';
 import { monthClose, monthJson } from '../actions/close.ts';
 import { permitting, runAction } from '../actions/run.ts';
 import { finishTask, insertTask } from '../audit/tasks.sql.ts';
 import { closeDueBooks } from '../close/books.ts';
-import type { Doubt } from '../close/feeds.ts';
-import { type OtherCurrency, readMonthFacts } from '../close/months.sql.ts';
+import { Doubt } from '../close/feeds.ts';
+import { OtherCurrency, readMonthFacts } from '../close/months.sql.ts';
 import { LOCKS } from '../database/locks.ts';
 import { oneAtATime } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
@@ -20,14 +20,14 @@ import { answerLateRequests } from '../http/late-requests.ts';
 import { readCheckpointsOf } from '../log/closing.sql.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention, readMailFailure } from '../mail/outbox.sql.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
 import { deliverAll, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
-import { type AttentionItem, readUntold, recordAttention } from '../reports/jobs.sql.ts';
+import { AttentionItem, readUntold, recordAttention } from '../reports/jobs.sql.ts';
 import { purge } from '../reports/purge.ts';
 import { readStatus, readStatusAndItems } from '../reports/status.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
@@ -36,7 +36,7 @@ import { readStatementMonths } from '../splits/reconcile.sql.ts';
 import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { recordRequestedReversals } from '../splits/requested.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
-import { type Context, withContext } from './context.ts';
+import { Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
 import { inCommands, withCommands } from './remedies.ts';
 

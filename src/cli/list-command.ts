@@ -5,24 +5,24 @@ import { withPartnerIds } from '../actions/partner-names.ts';
 import { todayOf } from '../config/today.ts';
 import { EXIT } from '../errors/refusals.ts';
 import {
-  type Column,
+  Column,
   cellOf,
   columnOf,
-  type List,
-  type ListQuery,
+  List,
+  ListQuery,
   readSums,
   sheetOf,
   sortableOf,
-  type Total,
+  Total,
   textOf,
-  type Value,
+  Value,
 } from '../lists/list.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { wholeNumberArgument } from './arguments.ts';
-import { type CommandContext, type Definition, reading, readingNow } from './define.ts';
+import { CommandContext, Definition, reading, readingNow } from './define.ts';
 import { addFields, givenTo } from './fields.ts';
 import { outputWidth, table } from './output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from './present.ts';
+import { FORMAT, OUT, PresentOptions, present } from './present.ts';
 import { withCommands } from './remedies.ts';
 
 type Options = PresentOptions &

@@ -1,7 +1,7 @@
 import { refuse } from '../errors/refusals.ts';
-import type { Sheet } from '../sheet.ts';
+import { Sheet } from '../sheet.ts';
 import { choiceArgument } from './arguments.ts';
-import { type Output, writeFileAsked } from './output.ts';
+import { Output, writeFileAsked } from './output.ts';
 
 export type PresentOptions = Readonly<{
   format?: 'csv' | 'xlsx';

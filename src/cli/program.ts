@@ -1,11 +1,11 @@
 /** The command line. Each file of commands/ defines the arguments, options, help and action of its commands. */
-import { Command, CommanderError, Help, type Option } from 'commander';
-import type { ActionName } from '../actions/registry.ts';
+import { Command, CommanderError, Help, Option } from 'commander';
+import { ActionName } from '../actions/registry.ts';
 import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
-import type { List } from '../lists/list.ts';
+import { List } from '../lists/list.ts';
 import { commit, packageVersion } from '../package.ts';
 import { actionCommand } from './action-command.ts';
-import type { Definition, Handler } from './define.ts';
+import { Definition, Handler } from './define.ts';
 import { listCommand } from './list-command.ts';
 import { openOutput, reportError } from './output.ts';
 

@@ -1,7 +1,7 @@
-import type { Report } from '../actions/action.ts';
+import { Report } from '../actions/action.ts';
 import { commandOf } from '../actions/remedies.ts';
-import type { Finding } from '../findings/finding.ts';
-import type { Remedy } from '../remedy.ts';
+import { Finding } from '../findings/finding.ts';
+import { Remedy } from '../remedy.ts';
 
 /** Appends remedies to a sentence: `INV-1 is on hold. Release it with 'reckoner invoice release INV-1'.` */
 export async function withCommands(sentence: string, remedies: readonly Remedy[]) {

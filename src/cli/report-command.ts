@@ -1,10 +1,10 @@
 /** Commands that read a report and show it, with the options of its format. */
-import type { Command } from 'commander';
+import { Command } from 'commander';
 import { EXIT } from '../errors/refusals.ts';
-import { type BooksOfDay, preliminaryNote } from '../reports/preliminary.ts';
-import type { Sheet } from '../sheet.ts';
-import { type CommandContext, type Handler, reading, readingNow } from './define.ts';
-import { FORMAT, OUT, type PresentOptions, present } from './present.ts';
+import { BooksOfDay, preliminaryNote } from '../reports/preliminary.ts';
+import { Sheet } from '../sheet.ts';
+import { CommandContext, Handler, reading, readingNow } from './define.ts';
+import { FORMAT, OUT, PresentOptions, present } from './present.ts';
 
 export type Shown = Readonly<{
   json: unknown;

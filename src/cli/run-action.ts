@@ -1,10 +1,10 @@
 /** Commands that perform an action. The report is printed after the delivery notes. */
-import type { Action, Report } from '../actions/action.ts';
-import { previewAction, type RunOptions, readInput, runAction } from '../actions/run.ts';
+import { Action, Report } from '../actions/action.ts';
+import { previewAction, RunOptions, readInput, runAction } from '../actions/run.ts';
 import { EXIT } from '../errors/refusals.ts';
-import { type CommandContext, type ExitStatus, withContext } from './context.ts';
+import { CommandContext, ExitStatus, withContext } from './context.ts';
 import { withContents } from './fields.ts';
-import { type Output, outputWidth } from './output.ts';
+import { Output, outputWidth } from './output.ts';
 import { inFull } from './remedies.ts';
 
 /** The options of a command that are not input of its action. */

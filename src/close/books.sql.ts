@@ -1,12 +1,5 @@
-import {
-  execute,
-  executing,
-  querying,
-  queryingColumn,
-  queryingOne,
-  type Transaction,
-} from '../database/transaction.ts';
-import { lastDay, type Month } from '../month.ts';
+import { execute, executing, querying, queryingColumn, queryingOne, Transaction } from '../database/transaction.ts';
+import { lastDay, Month } from '../month.ts';
 
 export type BooksState = Readonly<{
   first_closed: Month | null;

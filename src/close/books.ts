@@ -4,25 +4,25 @@
  * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap,
  * possible_duplicates_open, bank_account_unknown.
  */
-import type { Settings } from '../config/settings.ts';
+import { Settings } from '../config/settings.ts';
 import { atOneInstant, todayOf } from '../config/today.ts';
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { checkpointBooks } from '../log/checkpoint.ts';
 import { readLastNumber } from '../log/checkpoints.sql.ts';
-import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { lastDay, Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { settleWeAre } from '../partners/presentation.ts';
-import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, Installation, recordEvent } from '../people/audit-events.ts';
 import {
-  type BooksState,
+  BooksState,
   insertBookBalances,
   insertBookClose,
   insertBookOpenItems,
-  type ReportedAccount,
+  ReportedAccount,
   readBankFeeds,
   readBankGaps,
   readBooksState,

@@ -5,15 +5,15 @@
  * first_month_fixed, before_first_month, clock_behind, settings_incomplete, tax_rule_missing, we_are_fixed, and those
  * of `feeds.ts`.
  */
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import { countApprovers } from '../approvals/requests.sql.ts';
-import type { Settings } from '../config/settings.ts';
+import { Settings } from '../config/settings.ts';
 import { atOneInstant } from '../config/today.ts';
 import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerShared, lockLedgerWhole } from '../database/ledger-lock.ts';
 import { compareSchema } from '../database/schema.ts';
-import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
-import { beginIssue, type IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
+import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
+import { beginIssue, IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { draftMonth } from '../documents/issue/drafts.ts';
 import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -21,19 +21,19 @@ import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { checkpointMonth, refuseUntied } from '../log/checkpoint.ts';
 import { insertMonthTotals, readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
+import { Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { settleWeAre } from '../partners/presentation.ts';
-import { type Installation, recordEvent } from '../people/audit-events.ts';
+import { Installation, recordEvent } from '../people/audit-events.ts';
 import { insertFeedDecisions, readWhetherEmpty } from './feeds.sql.ts';
 import {
-  type Doubt,
-  type FeedDecision,
-  type Feeds,
+  Doubt,
+  FeedDecision,
+  Feeds,
   holdingDoubts,
-  type JudgedDeliveries,
+  JudgedDeliveries,
   missingFeeds,
-  type Reading,
+  Reading,
   readPartnerFeeds,
   recordDecisions,
   refuseDoubts,
@@ -41,7 +41,7 @@ import {
 } from './feeds.ts';
 import { holdDocuments } from './holds.ts';
 import {
-  type LedgerState,
+  LedgerState,
   readLedgerState,
   readOpenMonthsWithRows,
   readPartnerZones,

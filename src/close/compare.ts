@@ -4,8 +4,8 @@
  * comparison_invalid.
  */
 import { CsvError, parse } from 'csv-parse/sync';
-import type { DocumentRow } from '../documents/documents.sql.ts';
-import { type LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { DocumentRow } from '../documents/documents.sql.ts';
+import { LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
 
 export const COMPARED = ['equal', 'differs', 'missing here', 'missing there'] as const;

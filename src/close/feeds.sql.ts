@@ -1,6 +1,6 @@
 import { executing, querying, queryingOne } from '../database/transaction.ts';
-import { LINES_OF_MONTH, type RowsOfMonth } from '../ledger/running-lines.sql.ts';
-import type { Month } from '../month.ts';
+import { LINES_OF_MONTH, RowsOfMonth } from '../ledger/running-lines.sql.ts';
+import { Month } from '../month.ts';
 
 export type ExpectedFeed = Readonly<{
   partner_id: string;

@@ -4,20 +4,20 @@
  * decision is a fact and covers a doubt with the same evidence. Refusals: feeds_in_doubt, month_empty,
  * feed_not_in_doubt, decide_separately.
  */
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { closeAccepting, closeEmpty } from '../errors/close.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import type { Scope } from '../people/scope.ts';
-import { type Remedy, type ToDo, toDo } from '../remedy.ts';
-import { counted, type Month, moneyText, monthBefore, plural } from '../values.ts';
+import { Scope } from '../people/scope.ts';
+import { Remedy, ToDo, toDo } from '../remedy.ts';
+import { counted, Month, moneyText, monthBefore, plural } from '../values.ts';
 import {
-  type ExpectedFeed,
-  type FeedHistory,
+  ExpectedFeed,
+  FeedHistory,
   insertFeedDecisions,
-  type RepeatedDelivery,
+  RepeatedDelivery,
   readExpectedFeeds,
   readFeedDecisions,
   readFeedHistories,
@@ -25,9 +25,9 @@ import {
   readRepeatedDeliveries,
   readWhetherEmpty,
   readWhetherStrict,
-  type StoredFeedDecision,
+  StoredFeedDecision,
 } from './feeds.sql.ts';
-import { readStatedTotals, readStatements, type StatedTotals } from './stated.sql.ts';
+import { readStatedTotals, readStatements, StatedTotals } from './stated.sql.ts';
 import { totalsText } from './stated.ts';
 import { earlyEnd, fewSales, MOST_MONTHS } from './usual.ts';
 

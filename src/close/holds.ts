@@ -3,13 +3,13 @@
  * documents of partners whose number or last day of sales is unusual (`feeds.ts`). A held document is issued as usual,
  * but its e-mail and its open credit wait until finance releases it (`src/documents/hold.ts`).
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { holdDocument } from '../documents/hold.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
-import type { IssueBatch } from '../documents/issue/issue.sql.ts';
+import { IssueContext } from '../documents/issue/context.ts';
+import { IssueBatch } from '../documents/issue/issue.sql.ts';
 import { Amount } from '../money.ts';
-import type { Doubt } from './feeds.ts';
-import { type OddDocument, readIssuedNumbers, readOddDocuments } from './months.sql.ts';
+import { Doubt } from './feeds.ts';
+import { OddDocument, readIssuedNumbers, readOddDocuments } from './months.sql.ts';
 
 export async function holdDocuments(
   tx: Transaction,

@@ -1,9 +1,9 @@
 /** Reads which months are open, what each close recorded, and which documents each close issued. */
 
-import { executing, query, querying, queryingColumn, queryingOne, type Transaction } from '../database/transaction.ts';
+import { executing, query, querying, queryingColumn, queryingOne, Transaction } from '../database/transaction.ts';
 import { CONTENT } from '../documents/content.sql.ts';
-import type { IssueBatch } from '../documents/issue/issue.sql.ts';
-import type { Month } from '../month.ts';
+import { IssueBatch } from '../documents/issue/issue.sql.ts';
+import { Month } from '../month.ts';
 
 export type LedgerState = Readonly<{
   first_month: Month | null;

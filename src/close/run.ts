@@ -2,18 +2,18 @@
  * Runs a close. Each month closes in its own transaction, oldest first. A preview runs in one transaction that is
  * rolled back. `src/month-end/month-end.ts` runs the later steps, such as delivery and reports.
  */
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
+import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+import { IssueContext } from '../documents/issue/context.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { takeCheckpoint } from '../log/checkpoint.ts';
 import { countUncovered } from '../log/checkpoints.sql.ts';
-import type { Month } from '../month.ts';
-import { type CloseRequest, closeNext, planClose, readFeeds } from './close.ts';
-import { type Feeds, judgeDeliveries } from './feeds.ts';
-import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
+import { Month } from '../month.ts';
+import { CloseRequest, closeNext, planClose, readFeeds } from './close.ts';
+import { Feeds, judgeDeliveries } from './feeds.ts';
+import { MonthFacts, OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
 
 type PreviewedClose = Readonly<{
   months: readonly MonthFacts[];

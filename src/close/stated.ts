@@ -5,14 +5,14 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { totalDifferences } from '../ledger/control.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
-import { type Month, moneyText, monthOf, plural } from '../values.ts';
-import { type FeedTotals, insertStatement, lockFeed, readStatements, type StatedTotals } from './stated.sql.ts';
+import { Month, moneyText, monthOf, plural } from '../values.ts';
+import { FeedTotals, insertStatement, lockFeed, readStatements, StatedTotals } from './stated.sql.ts';
 
 type FeedStatement = Readonly<{
   partnerId: string;

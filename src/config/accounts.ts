@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { refuse } from '../errors/refusals.ts';
 import { couldRun, isCurrency } from '../values.ts';
-import type { Environment } from './environment.ts';
+import { Environment } from './environment.ts';
 import { readFieldsFile } from './fields-file.ts';
 import { line } from './validation.ts';
 

@@ -1,12 +1,12 @@
 /** Reads and checks the environment variables. Refusal: environment_invalid. */
-import type { KeyObject } from 'node:crypto';
+import { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
 import { LOG_LEVELS } from '../log.ts';
 import { readDkimKey } from './dkim-key.ts';
-import { type LogKey, readLogKey } from './log-key.ts';
+import { LogKey, readLogKey } from './log-key.ts';
 import { withSecretFiles } from './secret-files.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';

@@ -1,7 +1,7 @@
 /** Reads handwritten JSON files. A file is accepted as a whole, or refused with all its mistakes and their places. */
 import { readFileSync } from 'node:fs';
-import type { z } from 'zod';
-import { type FieldProblem, type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { z } from 'zod';
+import { FieldProblem, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import { repeatedName } from '../json.ts';
 import { fieldProblems } from './validation.ts';

@@ -2,8 +2,8 @@
  * The settings that `init` writes. In sandbox, they are complete and visibly fictitious, so that a month can be closed
  * at once. In production, what only the issuer knows is empty.
  */
-import type { EnvironmentName } from './environment.ts';
-import type { SettingsFile } from './settings.ts';
+import { EnvironmentName } from './environment.ts';
+import { SettingsFile } from './settings.ts';
 
 const EMPTY = { line1: '', line2: '', city: '', region: '', postal_code: '', country: '' };
 

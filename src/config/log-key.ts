@@ -1,7 +1,7 @@
 /**
  * The key that signs checkpoints: Ed25519, from LOG_SIGNING_KEY or LOG_SIGNING_KEY_FILE. Refusal: environment_invalid.
  */
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, KeyObject } from 'node:crypto';
 import { refuse } from '../errors/refusals.ts';
 import { readSecretFile } from './secret-files.ts';
 

@@ -1,6 +1,6 @@
 import { printsOwnPage } from '../processors/links/providers.ts';
 import { firstSettings } from './first-settings.ts';
-import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
+import { Settings, settingsSchema, WrittenSettings } from './settings.ts';
 
 /** Empty, or still the sandbox's fictitious value. */
 interface MissingSetting {

@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { reasonOf, refuse } from '../errors/refusals.ts';
-import type { Environment } from './environment.ts';
+import { Environment } from './environment.ts';
 
 /** The names of the files in a folder; none if there is no folder. */
 export function overridesIn(folder: string) {

@@ -2,18 +2,18 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { type FieldProblem, Refusal, refuse } from '../errors/refusals.ts';
+import { FieldProblem, Refusal, refuse } from '../errors/refusals.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { amountProblem, isCurrency, isTimeZone, minorDigits } from '../values.ts';
-import { type Accounts, accountsSchema } from './accounts.ts';
+import { Accounts, accountsSchema } from './accounts.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
 import { eInvoiceSellerSchema } from './e-invoice.ts';
-import type { Environment } from './environment.ts';
+import { Environment } from './environment.ts';
 import { readFieldsFile } from './fields-file.ts';
 import { instructionsSchema } from './instructions.ts';
-import { type Logo, readLogo } from './logo.ts';
+import { Logo, readLogo } from './logo.ts';
 import { taxSchema } from './tax.ts';
 import { addressSchema, emailAddress, line, optional } from './validation.ts';
 

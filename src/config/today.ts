@@ -1,5 +1,5 @@
-import type { Environment } from './environment.ts';
-import type { Settings } from './settings.ts';
+import { Environment } from './environment.ts';
+import { Settings } from './settings.ts';
 
 /** Today in the issuer's time zone, `YYYY-MM-DD`. */
 export function todayOf(context: Readonly<{ environment: Environment; settings: Settings }>) {

@@ -1,6 +1,6 @@
 /** Work in a savepoint, after whose failure the transaction goes on. */
 import { Refusal } from '../errors/refusals.ts';
-import { execute, isFaultOfOne, sqlstate, type Transaction } from './transaction.ts';
+import { execute, isFaultOfOne, sqlstate, Transaction } from './transaction.ts';
 
 /** Does the work in a savepoint. If damaged data prevents the work, undoes it and returns `instead`. */
 export async function attempt<Result>(

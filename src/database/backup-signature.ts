@@ -3,7 +3,7 @@
  * file can recompute the hash.
  */
 import { createPublicKey, sign, verify } from 'node:crypto';
-import type { LogKey } from '../config/log-key.ts';
+import { LogKey } from '../config/log-key.ts';
 import { refuse } from '../errors/refusals.ts';
 
 /** No signed note of a checkpoint begins with this text, so neither signature is valid for the other. */

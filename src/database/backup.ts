@@ -21,16 +21,16 @@ import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf, draftOf } from '../files.ts';
 import { packageVersion } from '../package.ts';
-import type { Encrypt } from './backup-encryption.ts';
+import { Encrypt } from './backup-encryption.ts';
 import { signatureOf } from './backup-signature.ts';
 import { copyOut, countLines } from './copy.ts';
-import { checkEnvironment, type Database } from './database.ts';
+import { checkEnvironment, Database } from './database.ts';
 import { doneMigrations, migrationName, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
-import { execute, query, type Transaction } from './transaction.ts';
+import { execute, query, Transaction } from './transaction.ts';
 
 export const FORMAT = 'reckoner-backup';
 /** Increased when programs for the previous version cannot read the new format. */

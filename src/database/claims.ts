@@ -4,10 +4,10 @@
  * connection, so the items of a dead process are free at once.
  */
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { CLAIM_LOCKS } from './locks.ts';
 import { connectClient } from './session.ts';
-import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
+import { Bindings, query, queryOne, Transaction } from './transaction.ts';
 
 export type DueItems = Readonly<{
   kind: 'document' | 'email' | 'webhook' | 'late_requests';

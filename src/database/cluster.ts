@@ -25,7 +25,7 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { makeFolder, syncFolder, unless } from '../files.ts';
 

@@ -3,7 +3,7 @@
  */
 import { finished } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
-import type { Transaction } from './transaction.ts';
+import { Transaction } from './transaction.ts';
 
 /** Passes the output of `COPY … TO STDOUT` to `take`, piece by piece. The statement takes no bindings. */
 export async function copyOut(tx: Transaction, statement: string, take: (content: Buffer) => Promise<void> | void) {

@@ -6,20 +6,20 @@
  * database_read_only, clock_differs, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
 import { join } from 'node:path';
-import type pg from 'pg';
-import type { Environment } from '../config/environment.ts';
+import pg from 'pg';
+import { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { connectionUrl } from './address.ts';
-import { type Prepare, withElsewhere } from './elsewhere.ts';
+import { Prepare, withElsewhere } from './elsewhere.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
-import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
-import { type MigrationResult, migrate, migrationName, pendingMigrations } from './migrate.ts';
+import { checkUnmigrated, Fitness, fitnessOf } from './fitness.ts';
+import { MigrationResult, migrate, migrationName, pendingMigrations } from './migrate.ts';
 import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
-import { type Look, openPool, type Patience, type Queryable, SESSION, type ServerAt } from './session.ts';
-import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
+import { Look, openPool, Patience, Queryable, SESSION, ServerAt } from './session.ts';
+import { execute, inTransaction, query, readBeside, Transaction } from './transaction.ts';
 
 export type Database = Readonly<{
   /** Runs `work` in a transaction of the app's role. If the server rolls the transaction back, it is retried. */

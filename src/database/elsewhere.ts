@@ -1,6 +1,6 @@
 /** Work that needs rows which the tables do not have is repeated on a connection of its own, where they are copied first. */
-import type { Environment } from '../config/environment.ts';
-import type { Transaction } from './transaction.ts';
+import { Environment } from '../config/environment.ts';
+import { Transaction } from './transaction.ts';
 
 /** Copies what the work needs into its next transaction. */
 export type Prepare = (tx: Transaction, environment: Environment) => Promise<unknown>;

@@ -13,7 +13,7 @@ import pg from 'pg';
 import { reasonOf } from '../errors/refusals.ts';
 import { codeOf, isSystemError } from '../files.ts';
 import {
-  type Cluster,
+  Cluster,
   createCluster,
   isCreated,
   isStopping,

@@ -4,11 +4,11 @@
  * seconds, and at once after this machine's clock was set. Refusals: clock_differs, database_read_only, database_newer,
  * database_unreleased.
  */
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 import { refuseOthers } from './migrate.ts';
-import type { Queryable } from './session.ts';
-import { queryOne, type Transaction } from './transaction.ts';
+import { Queryable } from './session.ts';
+import { queryOne, Transaction } from './transaction.ts';
 
 type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
 

@@ -6,8 +6,8 @@
 import { readFileSync } from 'node:fs';
 import { refuse } from '../errors/refusals.ts';
 import { SCHEMA_FILE } from './schema.ts';
-import type { Queryable } from './session.ts';
-import { execute, queryOne, setLocally, type Transaction } from './transaction.ts';
+import { Queryable } from './session.ts';
+import { execute, queryOne, setLocally, Transaction } from './transaction.ts';
 
 const GRANTS =
   readFileSync(SCHEMA_FILE, 'utf8').match(/^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+(,\s+\w+)*\s+TO reckoner_app;$/gm) ?? [];

@@ -10,7 +10,7 @@
  * Always take the importers' lock before the ledger lock: a fixed order rules out deadlocks.
  */
 import { LOCKS, takeLock } from './locks.ts';
-import { execute, executing, prepared, type Transaction } from './transaction.ts';
+import { execute, executing, prepared, Transaction } from './transaction.ts';
 
 /** Takes the ledger lock in shared mode, for a writer's last statement. The lock is held until the transaction ends. */
 export const lockLedgerShared = executing('SELECT lock_ledger()');

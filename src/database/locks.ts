@@ -1,4 +1,4 @@
-import { execute, type Transaction } from './transaction.ts';
+import { execute, Transaction } from './transaction.ts';
 
 /**
  * The advisory locks. Each lock has a class and a number, as PostgreSQL expects. Some of these locks also appear in

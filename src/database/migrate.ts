@@ -6,16 +6,16 @@ import { createHash } from 'node:crypto';
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Knex } from 'knex';
-import type pg from 'pg';
+import { Knex } from 'knex';
+import pg from 'pg';
 import { refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
 import { grantToApp, ownsTables, refuseUnlessOwner } from './grants.ts';
 import { LOCKS } from './locks.ts';
-import { type Recording, readMigrated, recordSchema } from './schema.ts';
-import type { SchemaObject } from './schema-objects.ts';
-import { connectClient, type Queryable } from './session.ts';
-import { execute, inTransaction, LOCK_TIMEOUT, queryingValue, sqlstate, type Transaction } from './transaction.ts';
+import { Recording, readMigrated, recordSchema } from './schema.ts';
+import { SchemaObject } from './schema-objects.ts';
+import { connectClient, Queryable } from './session.ts';
+import { execute, inTransaction, LOCK_TIMEOUT, queryingValue, sqlstate, Transaction } from './transaction.ts';
 
 const FOLDER = join(packageRoot, 'migrations');
 

@@ -3,8 +3,8 @@
  * transactions are for work that runs thousands of times a minute. With eight round trips for each batch of
  * acceptances, the program at full load spent 72% of its time waiting for answers.
  */
-import type pg from 'pg';
-import { retried, type Transaction } from './transaction.ts';
+import pg from 'pg';
+import { retried, Transaction } from './transaction.ts';
 
 /**
  * Runs `work` in one transaction and one round trip, and retries it like `inTransaction`. `work` must send all

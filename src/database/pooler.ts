@@ -3,7 +3,7 @@
  * statement modes). Such poolers mix up session settings: roles, time limits, prepared statements and advisory locks. A
  * pooler in session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
  */
-import type pg from 'pg';
+import pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { connectClient } from './session.ts';
 

@@ -3,9 +3,9 @@
  * otherwise a report could lack a close from a minute ago. Refusals: replica_unusable, database_unreachable.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
-import { connectClient, type Queryable, type ServerAt } from './session.ts';
+import { connectClient, Queryable, ServerAt } from './session.ts';
 
 /** The longest wait for a replica to catch up. Normally a replica is milliseconds behind. */
 const PATIENCE_MILLISECONDS = 10_000;

@@ -3,7 +3,7 @@
  * one by one.
  */
 import { quoted } from './backup.ts';
-import { execute, query, type Transaction } from './transaction.ts';
+import { execute, query, Transaction } from './transaction.ts';
 
 /** The table that has by far the most rows. No trigger queries single rows of this table while rows are inserted. */
 const LARGEST = 'ledger_rows';

@@ -10,7 +10,7 @@ import { finished, pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
-import type { Environment, EnvironmentName } from '../config/environment.ts';
+import { Environment, EnvironmentName } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import {
@@ -22,12 +22,12 @@ import {
   quoted,
   readSequences,
   readTables,
-  type Table,
+  Table,
 } from './backup.ts';
-import { type Decrypt, decryptionOf } from './backup-encryption.ts';
+import { Decrypt, decryptionOf } from './backup-encryption.ts';
 import { refuseUnlessSigned } from './backup-signature.ts';
 import { countLines } from './copy.ts';
-import { checkEnvironment, type Database } from './database.ts';
+import { checkEnvironment, Database } from './database.ts';
 import { refuseUnlessOwner } from './grants.ts';
 import {
   MIGRATIONS,
@@ -39,8 +39,8 @@ import {
 } from './migrate.ts';
 import { alterGuards } from './restore-guards.ts';
 import { fillTable } from './restore-indexes.ts';
-import { type Recording, recordSchema } from './schema.ts';
-import { execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
+import { Recording, recordSchema } from './schema.ts';
+import { execute, query, queryOne, sqlstate, Transaction } from './transaction.ts';
 
 /** A backup whose content matches its hash and counts. */
 type CheckedBackup = Readonly<{

@@ -4,7 +4,7 @@
  * views, checks, defaults, conditions) are written differently by each server, even by minor versions. The *tree* of an
  * expression in the catalog stays the same until the expression is changed.
  */
-import { execute, query, type Transaction } from './transaction.ts';
+import { execute, query, Transaction } from './transaction.ts';
 
 export type SchemaObject = Readonly<{
   object: string;

@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot, packageVersion } from '../package.ts';
-import { readSchemaObjects, type SchemaObject } from './schema-objects.ts';
-import { execute, queryingFirst, queryOne, type Transaction } from './transaction.ts';
+import { readSchemaObjects, SchemaObject } from './schema-objects.ts';
+import { execute, queryingFirst, queryOne, Transaction } from './transaction.ts';
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
 

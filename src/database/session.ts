@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { LOCKS } from './locks.ts';
+import { LOCKS } from './locks.ts';
 import { valueTypes } from './transaction.ts';
 
 export interface Queryable {

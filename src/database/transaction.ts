@@ -2,7 +2,7 @@
  * Transactions as values: a function that needs a transaction takes it as its first argument. Rows contain times, dates
  * and numeric values as texts, exactly as PostgreSQL writes them.
  */
-import knexFactory, { type Knex } from 'knex';
+import knexFactory, { Knex } from 'knex';
 import pg from 'pg';
 import { REFUSAL_OF_CONSTRAINT } from '../errors/constraints.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';

@@ -2,12 +2,12 @@
  * Delivers all issued documents that are not delivered yet. Workers claim due ones in PostgreSQL, so any number of
  * machines may deliver at once.
  */
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
 import { readIdsOf } from './documents.sql.ts';
 import { wakeDocuments } from './due.sql.ts';
 import { linkProvider } from './payment-link.ts';
-import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
+import { WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
 
 /**
  * How often a long-running worker rechecks documents that are held, such as by an address that was corrected, or wait

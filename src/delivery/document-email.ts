@@ -1,10 +1,10 @@
 /** The e-mail of a document: its recipients, text and attachments. */
-import type { DocumentRow } from '../documents/documents.sql.ts';
+import { DocumentRow } from '../documents/documents.sql.ts';
 import { renderDocumentEmail } from '../mail/document-text.ts';
-import type { EmailContent } from '../mail/email.ts';
-import type { EmailTemplates } from '../mail/templates.ts';
-import type { DocumentEmail } from './documents.sql.ts';
-import type { PreparedDocument } from './prepare.ts';
+import { EmailContent } from '../mail/email.ts';
+import { EmailTemplates } from '../mail/templates.ts';
+import { DocumentEmail } from './documents.sql.ts';
+import { PreparedDocument } from './prepare.ts';
 import { rowsCsv } from './rows.ts';
 
 /** More rows are not attached, because the e-mail would be larger than many servers accept (about 7 MB). */

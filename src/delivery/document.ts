@@ -2,10 +2,10 @@
  * Delivers one document: makes whatever is missing of its payment link, PDF and e-mail. Each step is recorded in its
  * own transaction, and no transaction stays open during an external call. A delivery can be repeated from any point.
  */
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
-import type { DocumentRow } from '../documents/documents.sql.ts';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
+import { Database } from '../database/database.ts';
+import { DocumentRow } from '../documents/documents.sql.ts';
 import { withdrawEmails } from '../documents/emails.sql.ts';
 import { whyHeld } from '../documents/hold.ts';
 import { Refusal } from '../errors/refusals.ts';
@@ -15,23 +15,23 @@ import {
   ELSEWHERE,
   messageOf,
   messageToRepeat,
-  type Sender,
-  type SendResult,
+  Sender,
+  SendResult,
   takeOver,
   whyUnsendable,
 } from '../mail/attempt.ts';
 import { setAside } from '../mail/outbox.sql.ts';
-import type { EmailTemplates } from '../mail/templates.ts';
-import type { Transport } from '../mail/transport.ts';
+import { EmailTemplates } from '../mail/templates.ts';
+import { Transport } from '../mail/transport.ts';
 import { composeDocumentEmail, MOST_ATTACHED_ROWS, recipientsOf } from './document-email.ts';
-import { type DocumentEmail, noteFailure, type PdfToKeep } from './documents.sql.ts';
+import { DocumentEmail, noteFailure, PdfToKeep } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
 import { syncPaymentLink } from './links/sync.ts';
-import { hasLinkWork, type LinkProvider } from './payment-link.ts';
-import type { PdfRendererPool } from './pdf-renderer-pool.ts';
-import { type PreparedDocument, prepareDocument } from './prepare.ts';
+import { hasLinkWork, LinkProvider } from './payment-link.ts';
+import { PdfRendererPool } from './pdf-renderer-pool.ts';
+import { PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
-import type { DeliveryState, DeliverySteps } from './steps.ts';
+import { DeliveryState, DeliverySteps } from './steps.ts';
 
 export type DeliveryContext = Readonly<{
   environment: Environment;

@@ -2,8 +2,8 @@
  * Stores and reads what delivery adds to issued documents: payment links, PDFs, and the data of their e-mails. All
  * queries are prepared, because planning took two thirds of PostgreSQL's time for a document.
  */
-import type { RowScope } from '../archive/archive.sql.ts';
-import type { Instructions } from '../config/instructions.ts';
+import { RowScope } from '../archive/archive.sql.ts';
+import { Instructions } from '../config/instructions.ts';
 import {
   execute,
   executing,
@@ -13,11 +13,11 @@ import {
   queryingColumn,
   queryingFirst,
   queryingOne,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
-import type { EmailState } from '../mail/email.ts';
+import { EmailState } from '../mail/email.ts';
 import { EMAIL_STATE, packed } from '../mail/outbox.sql.ts';
-import type { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
+import { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 
 export type DocumentEmail = EmailState &
   Readonly<{

@@ -1,7 +1,7 @@
-import type { DueItems } from '../database/claims.ts';
-import { execute, executing, prepared, querying, queryOne, type Transaction } from '../database/transaction.ts';
-import type { EmailStatus } from '../mail/email.ts';
-import { type LinkWork, linksOutOfSync } from './links/links.sql.ts';
+import { DueItems } from '../database/claims.ts';
+import { execute, executing, prepared, querying, queryOne, Transaction } from '../database/transaction.ts';
+import { EmailStatus } from '../mail/email.ts';
+import { LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
 /**
  * Makes undelivered documents due, also held ones, whose data may have been supplied, and those whose payment link

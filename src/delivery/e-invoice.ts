@@ -3,21 +3,15 @@
  * HoldReason if the profile requires missing data, so that only the delivery waits, not the close.
  */
 import { createHash } from 'node:crypto';
-import type { EInvoiceFormat } from '../config/e-invoice.ts';
-import { type Instructions, instructionsFor } from '../config/instructions.ts';
-import type { Issuer, Settings } from '../config/settings.ts';
-import type { TaxCategory } from '../config/tax.ts';
-import type { DocumentRow } from '../documents/documents.sql.ts';
-import {
-  FORMAT_NAMES,
-  isCurrencyOfEInvoices,
-  type Lack,
-  lackingOf,
-  lackingText,
-} from '../documents/e-invoice/lacking.ts';
-import { categoriesOf, type Parties, type Seller } from '../documents/e-invoice/model.ts';
+import { EInvoiceFormat } from '../config/e-invoice.ts';
+import { Instructions, instructionsFor } from '../config/instructions.ts';
+import { Issuer, Settings } from '../config/settings.ts';
+import { TaxCategory } from '../config/tax.ts';
+import { DocumentRow } from '../documents/documents.sql.ts';
+import { FORMAT_NAMES, isCurrencyOfEInvoices, Lack, lackingOf, lackingText } from '../documents/e-invoice/lacking.ts';
+import { categoriesOf, Parties, Seller } from '../documents/e-invoice/model.ts';
 import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../documents/e-invoice/write.ts';
-import type { DocumentSnapshot } from '../documents/snapshot.ts';
+import { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import { HoldReason } from './hold-reason.ts';
 

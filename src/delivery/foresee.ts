@@ -1,15 +1,15 @@
 /** Finds the documents of a previewed close that would be held, with the same checks as delivery. */
 import { instructionsFor } from '../config/instructions.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { documentSnapshot } from '../documents/document.ts';
-import type { DocumentRow } from '../documents/documents.sql.ts';
+import { DocumentRow } from '../documents/documents.sql.ts';
 import { Refusal } from '../errors/refusals.ts';
-import type { Installation } from '../people/audit-events.ts';
+import { Installation } from '../people/audit-events.ts';
 import { whyNoEmail } from './document.ts';
 import { readDocumentEmails, readPresentBuyers } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
-import { type LinkProvider, linkProvider } from './payment-link.ts';
+import { LinkProvider, linkProvider } from './payment-link.ts';
 import { instructionsOf } from './prepare.ts';
 import { isPayable, whyNoLink } from './printed-link.ts';
 

@@ -3,11 +3,11 @@
  * balance (`links/sync.ts`).
  */
 import { randomBytes } from 'node:crypto';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { LinkFacts, ProviderUrl } from '../processors/links/provider.ts';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
+import { LinkFacts, ProviderUrl } from '../processors/links/provider.ts';
 import { openProvider, printsOwnPage } from '../processors/links/providers.ts';
-import type { PaymentLinks } from '../processors/processor.ts';
+import { PaymentLinks } from '../processors/processor.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 
 export type { LinkFacts };

@@ -2,12 +2,12 @@
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Piscina } from 'piscina';
+import { Piscina } from 'piscina';
 import { COMPILED } from '../compiled.ts';
-import type { AddedFont } from '../documents/pdf/added-fonts.ts';
-import type { RenderOptions } from '../documents/pdf/render.ts';
+import { AddedFont } from '../documents/pdf/added-fonts.ts';
+import { RenderOptions } from '../documents/pdf/render.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts';
-import type { DocumentSnapshot } from '../documents/snapshot.ts';
+import { DocumentSnapshot } from '../documents/snapshot.ts';
 import { versionOfPackageAt } from '../package.ts';
 
 export type RenderTask = Readonly<{

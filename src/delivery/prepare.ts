@@ -1,17 +1,17 @@
 /** Prepares a document for its e-mail: records the link and the instructions that it prints, and its PDF. */
 import { createHash } from 'node:crypto';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
-import type { Settings } from '../config/settings.ts';
+import { Settings } from '../config/settings.ts';
 import { documentSnapshot } from '../documents/document.ts';
-import type { DocumentRow } from '../documents/documents.sql.ts';
-import type { DocumentSnapshot } from '../documents/snapshot.ts';
+import { DocumentRow } from '../documents/documents.sql.ts';
+import { DocumentSnapshot } from '../documents/snapshot.ts';
 import { failpoint } from '../failpoint.ts';
-import type { InstructionUse, PdfToKeep, RowOfDocument } from './documents.sql.ts';
+import { InstructionUse, PdfToKeep, RowOfDocument } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
-import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-renderer-pool.ts';
-import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
-import type { DeliverySteps } from './steps.ts';
+import { currentRenderer, librariesWith, PdfRendererPool } from './pdf-renderer-pool.ts';
+import { isPayable, linkToPrint, PrintContext } from './printed-link.ts';
+import { DeliverySteps } from './steps.ts';
 
 type PrepareContext = PrintContext &
   Readonly<{

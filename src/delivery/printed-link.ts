@@ -1,11 +1,11 @@
 /** Decides which payment link a document prints, and syncs the link at the processor. */
-import type { Transaction } from '../database/transaction.ts';
-import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { Amount } from '../money.ts';
-import { type LinkToKeep, readPaymentLinks } from './documents.sql.ts';
+import { LinkToKeep, readPaymentLinks } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
-import { type LinkContext, syncPaymentLink } from './links/sync.ts';
-import { hasLinkWork, type LinkProvider, newToken } from './payment-link.ts';
+import { LinkContext, syncPaymentLink } from './links/sync.ts';
+import { hasLinkWork, LinkProvider, newToken } from './payment-link.ts';
 
 /**
  * How long a document waits at most for the URL of the processor that it prints. After this time, the document is sent

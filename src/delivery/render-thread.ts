@@ -1,7 +1,7 @@
 /** A rendering thread: converts a snapshot to the bytes of its PDF. */
 import { move } from 'piscina';
 import { renderDocument } from '../documents/pdf/render.ts';
-import type { RenderTask } from './pdf-renderer-pool.ts';
+import { RenderTask } from './pdf-renderer-pool.ts';
 
 /** The PDF's bytes are moved and not copied. */
 export default async function work({ snapshot, options }: RenderTask): Promise<unknown> {

@@ -3,14 +3,14 @@
  * document_on_hold, document_email_unfinished, carried_over, argument_invalid, recipient_refused.
  */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { documentToCorrect, refuseHeld } from '../documents/correctable.ts';
 import { queueResends } from '../documents/emails.sql.ts';
-import { type IssueContext, mailDomain } from '../documents/issue/context.ts';
+import { IssueContext, mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { refuseRecipient } from '../mail/sandbox.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { type DocumentEmail, readDocumentEmail } from './documents.sql.ts';
+import { DocumentEmail, readDocumentEmail } from './documents.sql.ts';
 
 /** Resends to the contacts at the time of sending, or to the one address given. Returns the new e-mail's id. */
 export async function resendDocument(

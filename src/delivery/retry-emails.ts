@@ -4,12 +4,12 @@
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { queueResends } from '../documents/emails.sql.ts';
 import { mailDomain } from '../documents/issue/context.ts';
 import { readToRetry } from '../mail/outbox.sql.ts';
 import { resendEmails } from '../mail/resend.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 
 export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 

@@ -2,7 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { RECORDED_FIELDS, ROW_FIELDS } from '../ledger/row.ts';
 import { Amount, cellOf } from '../values.ts';
-import type { RowLines } from './documents.sql.ts';
+import { RowLines } from './documents.sql.ts';
 
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;

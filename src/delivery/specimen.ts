@@ -4,12 +4,12 @@
  */
 
 import { firstSettings } from '../config/first-settings.ts';
-import type { Instructions } from '../config/instructions.ts';
-import type { Settings } from '../config/settings.ts';
-import type { DocumentKind, DocumentSnapshot } from '../documents/snapshot.ts';
+import { Instructions } from '../config/instructions.ts';
+import { Settings } from '../config/settings.ts';
+import { DocumentKind, DocumentSnapshot } from '../documents/snapshot.ts';
 import { renderDocumentEmail } from '../mail/document-text.ts';
-import type { EmailTemplates } from '../mail/templates.ts';
-import type { Month } from '../month.ts';
+import { EmailTemplates } from '../mail/templates.ts';
+import { Month } from '../month.ts';
 
 const MONTH = '2026-01' as Month;
 

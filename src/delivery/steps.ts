@@ -4,21 +4,21 @@
  * for a document, because each write waited for the disk.
  */
 import { needRows } from '../archive/rows.ts';
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
-import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
-import { type DocumentRow, readDocumentsToRender } from '../documents/documents.sql.ts';
-import type { AttemptOutcome } from '../mail/log.sql.ts';
+import { execute, isFaultOfOne, prepared, Transaction } from '../database/transaction.ts';
+import { DocumentRow, readDocumentsToRender } from '../documents/documents.sql.ts';
+import { AttemptOutcome } from '../mail/log.sql.ts';
 import { recordOutcomes } from '../mail/log.ts';
-import { type Offer, offerEmails } from '../mail/outbox.sql.ts';
+import { Offer, offerEmails } from '../mail/outbox.sql.ts';
 import {
-  type DocumentEmail,
-  type InstructionUse,
-  type KeptPdf,
-  type LinkToKeep,
-  type PdfToKeep,
-  type PrintedInstructions,
-  type RowOfDocument,
+  DocumentEmail,
+  InstructionUse,
+  KeptPdf,
+  LinkToKeep,
+  PdfToKeep,
+  PrintedInstructions,
+  RowOfDocument,
   readDocumentEmails,
   readPdfs,
   readPresentBuyers,
@@ -28,8 +28,8 @@ import {
   recordPaymentLinks,
   recordPdfs,
 } from './documents.sql.ts';
-import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.sql.ts';
-import type { PresentBuyer } from './e-invoice.ts';
+import { endLinkChecks, LinkCheck, readLinkChecks } from './due.sql.ts';
+import { PresentBuyer } from './e-invoice.ts';
 
 /**
  * Find and prepare start a batch only when a third of the deliveries in progress wait for the same step. Smaller

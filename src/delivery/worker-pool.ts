@@ -2,15 +2,15 @@
 
 import { availableParallelism } from 'node:os';
 import { Claims, workOn } from '../database/claims.ts';
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { ELSEWHERE } from '../mail/attempt.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { transportOf } from '../mail/transport.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import { ActorContext } from '../people/audit-events.ts';
 import { adoptFirstInstructions } from '../people/settings-in-force.ts';
-import { type Delivery, type DeliveryContext, deliverDocument } from './document.ts';
+import { Delivery, DeliveryContext, deliverDocument } from './document.ts';
 import { noteFailure } from './documents.sql.ts';
 import { DUE_DOCUMENTS, theseDocuments } from './due.sql.ts';
 import { linkProvider } from './payment-link.ts';

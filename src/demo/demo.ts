@@ -8,7 +8,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { acquireEmbeddedServer } from '../database/embedded.ts';
-import type { DocumentJson } from '../documents/document.ts';
+import { DocumentJson } from '../documents/document.ts';
 import { groupThousands } from '../money.ts';
 import { packageRoot } from '../package.ts';
 import { makeLink } from './link.ts';

@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { packageRoot } from '../package.ts';
-import type { Credentials } from '../partners/clients.ts';
+import { Credentials } from '../partners/clients.ts';
 import { addressAt, PORT, setAddress, takeLink } from './link.ts';
 import { ADMINISTRATOR, PEOPLE } from './people.ts';
 import { leaveWork } from './work.ts';

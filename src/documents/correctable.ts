@@ -4,10 +4,10 @@
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, isZero } from '../money.ts';
-import { type DocumentRow, readDocuments } from './documents.sql.ts';
+import { DocumentRow, readDocuments } from './documents.sql.ts';
 import { documentUnknown } from './unknown.ts';
 
 /** A live document, read under the ledger's lock, so that it does not change until the transaction ends. */

@@ -3,7 +3,7 @@
  * not_an_invoice, amount_invalid, credit_repeated, credit_exceeds_invoice, row_not_correctable,
  * settings_incomplete, clock_behind.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -11,11 +11,11 @@ import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { readCreditsAgainst } from './corrections.sql.ts';
-import { type CreditShare, shareCredit } from './document-tax.ts';
-import type { DocumentRow } from './documents.sql.ts';
-import { beginIssue, type IssueContext, refuseIncompleteSettings } from './issue/context.ts';
+import { CreditShare, shareCredit } from './document-tax.ts';
+import { DocumentRow } from './documents.sql.ts';
+import { beginIssue, IssueContext, refuseIncompleteSettings } from './issue/context.ts';
 import { draftAdjustment } from './issue/drafts.sql.ts';
-import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
+import { IssuedDocument, issueDocuments } from './issue/issue.ts';
 import { readCreditedTaxes } from './issue/tax.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';
 import { amountOfRows } from './rows-to-correct.ts';

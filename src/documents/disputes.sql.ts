@@ -1,5 +1,5 @@
-import { executing, query, type Transaction } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
+import { executing, query, Transaction } from '../database/transaction.ts';
+import { Scope } from '../people/scope.ts';
 
 export type OpenDispute = Readonly<{
   number: string;

@@ -6,7 +6,7 @@
  */
 
 import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -15,8 +15,8 @@ import { recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
 import { shareOfTaxes } from './credit.ts';
 import { insertDispute, insertDisputeClosing, readOpenDisputes } from './disputes.sql.ts';
-import type { DocumentRow } from './documents.sql.ts';
-import type { IssueContext } from './issue/context.ts';
+import { DocumentRow } from './documents.sql.ts';
+import { IssueContext } from './issue/context.ts';
 import { amountOfRows } from './rows-to-correct.ts';
 
 export type DisputeRequest = Readonly<{

@@ -1,11 +1,11 @@
 /** Converts a document to JSON and to a snapshot for the renderer. Amounts have exactly their currency's digits. */
-import { asksForCreditorReference, type Instructions } from '../config/instructions.ts';
+import { asksForCreditorReference, Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
 import { creditorReferenceOf } from './creditor-reference.ts';
 import { documentTax, lineTax } from './document-tax.ts';
-import type { DocumentRow } from './documents.sql.ts';
+import { DocumentRow } from './documents.sql.ts';
 import { printsCreditorReference } from './pdf/version.ts';
-import type { DocumentSnapshot } from './snapshot.ts';
+import { DocumentSnapshot } from './snapshot.ts';
 
 /** The same in the command line, the HTTP API and the export (contract, Documents). */
 export type DocumentJson = ReturnType<typeof documentJson>;

@@ -1,11 +1,11 @@
-import type { EInvoiceFormat } from '../config/e-invoice.ts';
-import type { Instructions } from '../config/instructions.ts';
-import type { Logo } from '../config/logo.ts';
-import type { Issuer } from '../config/settings.ts';
-import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { TaxRow } from './document-tax.ts';
-import type { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
+import { EInvoiceFormat } from '../config/e-invoice.ts';
+import { Instructions } from '../config/instructions.ts';
+import { Logo } from '../config/logo.ts';
+import { Issuer } from '../config/settings.ts';
+import { prepared, query, querying, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { TaxRow } from './document-tax.ts';
+import { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
 
 export type DocumentRow = Readonly<{
   document_id: number;

@@ -1,6 +1,6 @@
 /** Puts the e-mails of documents into the outbox and takes them out, with the outbox's own functions. */
-import { execute, executing, querying, type Transaction } from '../database/transaction.ts';
-import type { IssueBatch } from './issue/issue.sql.ts';
+import { execute, executing, querying, Transaction } from '../database/transaction.ts';
+import { IssueBatch } from './issue/issue.sql.ts';
 
 export const queueIssuedDocuments = executing<IssueBatch>(`
   SELECT queue_document_emails(array_agg(document_id), :askedFor::text, NULL, :eventId::bigint, :mailDomain::text,

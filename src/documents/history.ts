@@ -1,7 +1,7 @@
 /** The history of a document, in order, from its issue to its payment or its void. */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import { type Happening, readHappenings } from './history.sql.ts';
+import { Happening, readHappenings } from './history.sql.ts';
 
 export type HistoryLine = Readonly<{
   /** An ISO instant. */

@@ -4,9 +4,9 @@
  * refunded. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, refuseHeld } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
 

@@ -9,16 +9,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Look } from '../database/session.ts';
-import { type Transaction, transactionOn } from '../database/transaction.ts';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
+import { Look } from '../database/session.ts';
+import { Transaction, transactionOn } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { isSystemError, makeFolder, unless, writeWhole } from '../files.ts';
 import { pauseLedger } from '../people/pauses.ts';
 import { actingByItself } from '../people/users.ts';
 import { plural } from '../text.ts';
-import { EVENTS_KEPT, insertServer, type Present, readMissing, readPresent, type Seen } from './last-seen.sql.ts';
+import { EVENTS_KEPT, insertServer, Present, readMissing, readPresent, Seen } from './last-seen.sql.ts';
 
 /** A process replaces only its own file, so no process can write an older memory over a newer one. */
 const OWN = `${process.pid}-${Math.trunc(performance.timeOrigin)}.json`;

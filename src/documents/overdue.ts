@@ -1,5 +1,5 @@
 import { Amount, daysBetween } from '../values.ts';
-import type { DocumentRow } from './documents.sql.ts';
+import { DocumentRow } from './documents.sql.ts';
 
 /** The amount with its sign: negative for a credit note. */
 export const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: string) => {

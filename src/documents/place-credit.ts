@@ -4,15 +4,15 @@
  * amount_invalid, clock_behind.
  */
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, isZero } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { howSettled, refuseHeld } from './correctable.ts';
-import { type DocumentRow, readDocuments } from './documents.sql.ts';
-import { dateOfAction, type IssueContext } from './issue/context.ts';
+import { DocumentRow, readDocuments } from './documents.sql.ts';
+import { dateOfAction, IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
 
 type PlaceRequest = Readonly<{

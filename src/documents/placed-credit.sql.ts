@@ -1,4 +1,4 @@
-import { execute, querying, type Transaction } from '../database/transaction.ts';
+import { execute, querying, Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from './emails.sql.ts';
 
 type NewCreditApplication = Readonly<{

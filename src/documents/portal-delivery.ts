@@ -3,9 +3,9 @@
  * withdrawn. Refusals: document_unknown, document_void, argument_invalid.
  */
 import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuseField } from '../errors/refusals.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect } from './correctable.ts';
 import { insertPortalDelivery } from './corrections.sql.ts';
 

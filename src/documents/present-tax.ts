@@ -1,10 +1,10 @@
 /** The tax statement of a document: a row for each rate, the total with tax, and the reasons. Empty without tax. */
 import { Amount } from '../money.ts';
-import { documentTax, lineTax, type TaxTotal } from './document-tax.ts';
-import type { DocumentRow, LineRow } from './documents.sql.ts';
-import { type Locale, localeOf } from './locale.ts';
-import { fill, type Labels, readTemplate } from './pdf/template.ts';
-import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
+import { documentTax, lineTax, TaxTotal } from './document-tax.ts';
+import { DocumentRow, LineRow } from './documents.sql.ts';
+import { Locale, localeOf } from './locale.ts';
+import { fill, Labels, readTemplate } from './pdf/template.ts';
+import { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 
 export type PresentedTax = Readonly<{
   label: string;

@@ -3,14 +3,14 @@
  * templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the
  * command line only lay it out.
  */
-import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
-import type { Address } from '../config/validation.ts';
+import { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
+import { Address } from '../config/validation.ts';
 import { Amount, monthName } from '../values.ts';
 import { inFours } from './creditor-reference.ts';
-import { type Locale, localeOf } from './locale.ts';
-import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
-import { type PresentedTax, taxOf } from './present-tax.ts';
-import type { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
+import { Locale, localeOf } from './locale.ts';
+import { fill, Labels, readTemplate, Template } from './pdf/template.ts';
+import { PresentedTax, taxOf } from './present-tax.ts';
+import { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
 
 /** Why a document asks for money or does not. */
 type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';

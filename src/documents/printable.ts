@@ -3,14 +3,14 @@
  * (documents/pdf/added-fonts.ts). Refusal: characters_unprintable.
  */
 import { join } from 'node:path';
-import type { Environment } from '../config/environment.ts';
-import type { Instructions } from '../config/instructions.ts';
-import type { Address } from '../config/validation.ts';
+import { Environment } from '../config/environment.ts';
+import { Instructions } from '../config/instructions.ts';
+import { Address } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { DocumentRow } from './documents.sql.ts';
-import { type AddedFont, addedFontsIn, fontsNeeded, withAddedFonts } from './pdf/added-fonts.ts';
+import { DocumentRow } from './documents.sql.ts';
+import { AddedFont, addedFontsIn, fontsNeeded, withAddedFonts } from './pdf/added-fonts.ts';
 import { unprintable } from './pdf/text.ts';
-import type { DocumentSnapshot } from './snapshot.ts';
+import { DocumentSnapshot } from './snapshot.ts';
 
 /** The field's name is for people. */
 export type NamedText = readonly [field: string, text: string];

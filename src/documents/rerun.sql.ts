@@ -1,8 +1,8 @@
 /** Finds the documents that would differ if issued now, and the documents that replaced others. */
-import { execute, query, querying, queryingOne, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { execute, query, querying, queryingOne, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
 import { AMOUNTS } from './issue/drafts.sql.ts';
-import type { DocumentKind } from './snapshot.ts';
+import { DocumentKind } from './snapshot.ts';
 
 export type RerunCandidate = Readonly<{
   document_id: number;

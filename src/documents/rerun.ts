@@ -8,24 +8,24 @@ import { keepArchives } from '../archive/archive.sql.ts';
 import { needRows } from '../archive/rows.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { type Remedy, toDo } from '../remedy.ts';
-import { Amount, type Month } from '../values.ts';
+import { Remedy, toDo } from '../remedy.ts';
+import { Amount, Month } from '../values.ts';
 import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { readDocuments } from './documents.sql.ts';
 import { holdDocument } from './hold.ts';
-import { beginIssue, type IssueContext } from './issue/context.ts';
+import { beginIssue, IssueContext } from './issue/context.ts';
 import { keepReplacements, readDraftCurrencies } from './issue/drafts.sql.ts';
 import { draftMonth } from './issue/drafts.ts';
 import { issueDocuments } from './issue/issue.ts';
 import { recordIssuerVersion } from './issue/issuer-version.sql.ts';
-import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
+import { RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export type RerunOptions = Readonly<{
   /** Counts the due date of a replacement from today by the current terms, instead of keeping it. */

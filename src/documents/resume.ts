@@ -6,15 +6,15 @@
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Continuation, continueLog } from '../log/head.ts';
-import type { TreeHead } from '../log/note.ts';
-import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
-import { insertResumptions, type Pause, readPauses } from '../people/pauses.sql.ts';
+import { Continuation, continueLog } from '../log/head.ts';
+import { TreeHead } from '../log/note.ts';
+import { ActorContext, Installation, recordEvent } from '../people/audit-events.ts';
+import { insertResumptions, Pause, readPauses } from '../people/pauses.sql.ts';
 import { insertServer } from './last-seen.sql.ts';
-import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
+import { insertSkippedNumbers, readLastNumbers, SkippedRange } from './skipped-numbers.sql.ts';
 
 /** A gap larger than this is more likely a typing error than a lost month. */
 const MOST_SKIPPED = 100_000;

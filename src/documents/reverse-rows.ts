@@ -3,12 +3,12 @@
  * the cancellation terms do not cover is a request until finance grants it. Refusals: row_not_correctable.
  */
 import { lockImporters } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { importRows } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
-import type { ActorContext } from '../people/audit-events.ts';
-import { type RowToCorrect, readRowsNumbered, reversalId } from './rows-to-correct.sql.ts';
+import { ActorContext } from '../people/audit-events.ts';
+import { RowToCorrect, readRowsNumbered, reversalId } from './rows-to-correct.sql.ts';
 import { refuseUncorrectable } from './rows-to-correct.ts';
 
 export type ReversedRows = Readonly<{

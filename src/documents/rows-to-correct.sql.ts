@@ -1,5 +1,5 @@
 import { querying } from '../database/transaction.ts';
-import type { RowKind } from './snapshot.ts';
+import { RowKind } from './snapshot.ts';
 
 export type RowToCorrect = Readonly<{
   entry_id: number;

@@ -3,11 +3,11 @@
  * credited or reversed before. Refusals: row_not_correctable, archive_incomplete.
  */
 import { needRows } from '../archive/rows.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import type { DocumentRow } from './documents.sql.ts';
-import { type RowToCorrect, readRowsBilled } from './rows-to-correct.sql.ts';
+import { DocumentRow } from './documents.sql.ts';
+import { RowToCorrect, readRowsBilled } from './rows-to-correct.sql.ts';
 
 /** The amount before tax of rows that an invoice bills. */
 export async function amountOfRows(

@@ -1,5 +1,5 @@
 import { Amount } from '../money.ts';
-import type { DocumentRow } from './documents.sql.ts';
+import { DocumentRow } from './documents.sql.ts';
 
 /**
  * What settled an invoice besides payments, so that the amount due less these and the payments is the balance. The row's

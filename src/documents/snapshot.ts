@@ -3,11 +3,11 @@
  * version.
  */
 
-import type { Instructions } from '../config/instructions.ts';
-import type { Logo } from '../config/logo.ts';
-import type { Address } from '../config/validation.ts';
-import type { Month } from '../month.ts';
-import type { DocumentTax, LineTax } from './document-tax.ts';
+import { Instructions } from '../config/instructions.ts';
+import { Logo } from '../config/logo.ts';
+import { Address } from '../config/validation.ts';
+import { Month } from '../month.ts';
+import { DocumentTax, LineTax } from './document-tax.ts';
 
 export const DOCUMENT_KINDS = ['invoice', 'credit_note', 'statement'] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];

@@ -2,10 +2,10 @@
  * Renders the copy of a void document: the document as issued, but marked as void on each page. Refusals:
  * document_not_void, characters_unprintable.
  */
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 import { documentSnapshot } from './document.ts';
-import type { DocumentRow } from './documents.sql.ts';
+import { DocumentRow } from './documents.sql.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';
 import { fontsFor, textsOf } from './printable.ts';
 

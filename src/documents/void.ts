@@ -4,14 +4,14 @@
  * document_written_off, carried_over, clock_behind.
  */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { toDo } from '../remedy.ts';
 import { documentToCorrect, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
-import { dateOfAction, type IssueContext } from './issue/context.ts';
+import { dateOfAction, IssueContext } from './issue/context.ts';
 
 export async function voidDocument(
   tx: Transaction,

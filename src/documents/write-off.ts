@@ -3,15 +3,15 @@
  * document_unknown, document_void, not_an_invoice, nothing_to_write_off, not_written_off, clock_behind.
  */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { insertWriteOff, insertWriteOffReversals } from './corrections.sql.ts';
-import type { DocumentRow } from './documents.sql.ts';
-import { dateOfAction, type IssueContext } from './issue/context.ts';
+import { DocumentRow } from './documents.sql.ts';
+import { dateOfAction, IssueContext } from './issue/context.ts';
 
 type WriteOffRequest = Readonly<{
   number: string;

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../config/environment.ts';
-import type { Database } from '../database/database.ts';
+import { Environment } from '../config/environment.ts';
+import { Database } from '../database/database.ts';
 import { unless, writeWhole } from '../files.ts';
 import { readErased } from './erasures.sql.ts';
 

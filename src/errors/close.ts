@@ -1,5 +1,5 @@
 import { fieldName } from '../field-names.ts';
-import { type Remedy, SEE, type ToDo, toDo, toRun } from '../remedy.ts';
+import { Remedy, SEE, ToDo, toDo, toRun } from '../remedy.ts';
 import { counted, plural } from '../text.ts';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 

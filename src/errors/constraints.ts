@@ -5,7 +5,7 @@
  * `requote_one_accepted_per_step` is not listed, because quotes/accept.ts refuses with requote_stale, which names the
  * requote.
  */
-import { type Refusal, refuse } from './refusals.ts';
+import { Refusal, refuse } from './refusals.ts';
 
 function pauseOf(cause: unknown) {
   const { since, reason } = JSON.parse((cause as { detail: string }).detail) as { since: string; reason: string };

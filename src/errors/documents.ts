@@ -1,5 +1,5 @@
 import { fieldName } from '../field-names.ts';
-import { DELIVER, type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
+import { DELIVER, Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
 import { badInput, refused, says } from './definition.ts';
 
 /** The characters of a field that no installed font can show. */

@@ -1,6 +1,6 @@
 import { fieldName } from '../field-names.ts';
-import type { AmountProblem } from '../money.ts';
-import { type Remedy, toRun } from '../remedy.ts';
+import { AmountProblem } from '../money.ts';
+import { Remedy, toRun } from '../remedy.ts';
 import { badInput, COMMAND_SECONDS, failed, refused, says, someOf } from './definition.ts';
 
 type AmountFault = AmountProblem['code'] | 'amount_not_positive' | 'amount_sign';

@@ -1,6 +1,6 @@
 import { fieldName } from '../field-names.ts';
 import { SEE, toDo, toRun } from '../remedy.ts';
-import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
+import { badInput, bullets, FieldProblem, refused, says } from './definition.ts';
 
 export const GENERAL_LEDGER = {
   accounts_missing: refused<{ file: string }>(

@@ -1,6 +1,6 @@
 /** Refusals that only the HTTP API returns. */
 import { plural } from '../text.ts';
-import { bullets, defineAnswer, type FieldProblem } from './definition.ts';
+import { bullets, defineAnswer, FieldProblem } from './definition.ts';
 
 export const HTTP = {
   request_invalid: defineAnswer<{ problems: readonly FieldProblem[] }>(

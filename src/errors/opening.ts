@@ -1,6 +1,6 @@
-import { type Remedy, toDo, toRun } from '../remedy.ts';
+import { Remedy, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { badInput, bullets, type LineProblem, refused, says } from './definition.ts';
+import { badInput, bullets, LineProblem, refused, says } from './definition.ts';
 
 const MOST_SHOWN = 20;
 

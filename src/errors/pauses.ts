@@ -2,7 +2,7 @@
 
 import { toDo, toRun } from '../remedy.ts';
 import { minuteOf } from '../text.ts';
-import { type Definition, EXIT, refused, says } from './definition.ts';
+import { Definition, EXIT, refused, says } from './definition.ts';
 
 export interface OpenPause {
   readonly since: string;

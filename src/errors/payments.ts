@@ -1,6 +1,6 @@
 import { fieldName } from '../field-names.ts';
-import { type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
-import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
+import { Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
+import { badInput, bullets, FieldProblem, refused, says } from './definition.ts';
 
 const quoted = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 

@@ -3,10 +3,10 @@
  * HTTP status. A bug is an ordinary exception instead.
  */
 
-import { asOption, fieldName, inNames, type NameOf } from '../field-names.ts';
-import type { Remedy } from '../remedy.ts';
+import { asOption, fieldName, inNames, NameOf } from '../field-names.ts';
+import { Remedy } from '../remedy.ts';
 import { CLOSE } from './close.ts';
-import { type Definition, EXIT, type ExitStatus, type Said } from './definition.ts';
+import { Definition, EXIT, ExitStatus, Said } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
 import { GENERAL_LEDGER } from './general-ledger.ts';

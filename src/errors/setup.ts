@@ -1,6 +1,6 @@
 import { toDo, toRun } from '../remedy.ts';
 import { duration, plural } from '../text.ts';
-import { badInput, bullets, type FieldProblem, failed, refused, says, someOf } from './definition.ts';
+import { badInput, bullets, FieldProblem, failed, refused, says, someOf } from './definition.ts';
 
 export const SETUP = {
   environment_invalid: badInput<{ variable: string; reason: string }>(

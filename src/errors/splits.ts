@@ -1,6 +1,6 @@
 import { fieldName } from '../field-names.ts';
-import { type Remedy, SEE, toDo, toRun } from '../remedy.ts';
-import { badInput, bullets, type FieldProblem, failed, type LineProblem, refused, says } from './definition.ts';
+import { Remedy, SEE, toDo, toRun } from '../remedy.ts';
+import { badInput, bullets, FieldProblem, failed, LineProblem, refused, says } from './definition.ts';
 
 const seeOpen = (label: string) => toRun(label, 'reconcile MONTH', '/console/accounts');
 

@@ -1,10 +1,10 @@
 import { accountKeyVariable, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
-import type { WebhookHealth } from '../partner-events/health.ts';
+import { WebhookHealth } from '../partner-events/health.ts';
 import { PAUSED_AFTER_HOURS } from '../partner-events/send.ts';
-import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
+import { AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 import { minuteOf, plural } from '../text.ts';
-import { type Finding, seeMonthOfAccounts, toDo, toRun, troubleOf } from './finding.ts';
+import { Finding, seeMonthOfAccounts, toDo, toRun, troubleOf } from './finding.ts';
 
 const POLL = toRun('Read it', 'processor poll');
 const SEE_MONTH = toRun('See them', 'reconcile MONTH', '/console/accounts');

@@ -4,7 +4,7 @@ import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import { minuteOf, moneyText } from '../values.ts';
-import { type Finding, type ReadFindings, toRun } from './finding.ts';
+import { Finding, ReadFindings, toRun } from './finding.ts';
 
 export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {
   const open = await readRequests(tx, { undecided: true, scope, ...(limit !== null && { limit }) });

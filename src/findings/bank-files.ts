@@ -1,9 +1,9 @@
 /** Findings for bank files for which reminders wait. */
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readDebts, readKnownAccounts } from '../payments/debts.ts';
 import { plural, workingDaysFrom } from '../values.ts';
-import { type Finding, type FindingQuestion, toDo } from './finding.ts';
+import { Finding, FindingQuestion, toDo } from './finding.ts';
 
 /** The working days that a dunning level may wait before a finding reports it. */
 const WAITING_DAYS = 3;

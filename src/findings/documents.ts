@@ -1,7 +1,7 @@
 /** Findings for documents on hold, void documents without a replacement, and disputed invoices. */
 import { query } from '../database/transaction.ts';
 import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { type Finding, type ReadFindings, toDo } from './finding.ts';
+import { Finding, ReadFindings, toDo } from './finding.ts';
 
 export type FoundDocument = Readonly<{
   number: string;

@@ -1,14 +1,14 @@
 /** Findings for e-mails and payment links that need a person, and for a mail server that accepts nothing. */
-import { query, querying, type Transaction } from '../database/transaction.ts';
-import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
-import type { EmailStatus } from '../mail/email.ts';
-import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
+import { query, querying, Transaction } from '../database/transaction.ts';
+import { LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
+import { EmailStatus } from '../mail/email.ts';
+import { ListedEmail, readEmails } from '../mail/log.sql.ts';
 import { nameOf, remediesOf } from '../mail/log.ts';
-import { type RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
-import type { Scope } from '../people/scope.ts';
+import { RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
+import { Scope } from '../people/scope.ts';
 import { minuteOf, plural } from '../text.ts';
-import { about, type FoundDocument } from './documents.ts';
-import { DELIVER, type Finding, type FindingQuestion, type ReadFindings, toDo, troubleOf } from './finding.ts';
+import { about, FoundDocument } from './documents.ts';
+import { DELIVER, Finding, FindingQuestion, ReadFindings, toDo, troubleOf } from './finding.ts';
 
 type WaitingDocument = FoundDocument &
   Readonly<{

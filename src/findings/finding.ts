@@ -5,9 +5,9 @@
  *
  * To add a kind, add its name here, and add a function that reads its findings (findings/documents.ts).
  */
-import type { Transaction } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
-import type { Remedy } from '../remedy.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Scope } from '../people/scope.ts';
+import { Remedy } from '../remedy.ts';
 import { names } from '../text.ts';
 
 export * from '../remedy.ts';

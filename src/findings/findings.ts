@@ -1,19 +1,11 @@
 /** Reads all findings, except findings that the status derives from its own data (reports/status.ts). */
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readApprovals } from './approvals.ts';
 import { readAwaitedFiles } from './bank-files.ts';
 import { readDisputes, readHolds, readUnreplaced } from './documents.ts';
 import { readDeliveries, readLinks, readOtherEmails } from './emails.ts';
-import {
-  FINDING_KINDS,
-  type Finding,
-  type FindingKind,
-  type FindingQuestion,
-  type ReadFindings,
-  SEE,
-  toRun,
-} from './finding.ts';
+import { FINDING_KINDS, Finding, FindingKind, FindingQuestion, ReadFindings, SEE, toRun } from './finding.ts';
 import { readJobFindings, readLateRequests } from './machine.ts';
 import { readDoubled, readHeld, readRequested, readReversedByProcessor, readStated } from './rows.ts';
 

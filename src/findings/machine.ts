@@ -1,9 +1,9 @@
 /** Findings about the clock, forgotten pauses, jobs, and differences that the nightly jobs found. */
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { query, queryOne, Transaction } from '../database/transaction.ts';
 import { END_PAUSE } from '../errors/pauses.ts';
-import type { Pause } from '../people/pauses.sql.ts';
+import { Pause } from '../people/pauses.sql.ts';
 import { duration, minuteOf, plural } from '../text.ts';
-import { type Finding, type ReadFindings, SEE, seeMonthOfAccounts, troubleOf } from './finding.ts';
+import { Finding, ReadFindings, SEE, seeMonthOfAccounts, troubleOf } from './finding.ts';
 
 export const wrongClock = (ahead: number, today: string): Finding[] =>
   ahead === 0

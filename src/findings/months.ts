@@ -1,16 +1,16 @@
 /**
  * Findings for months and books that are not closed, not covered by checkpoints, or not exported to the general ledger.
  */
-import { closeAnyway, type Feeds, undecidedFeeds } from '../close/feeds.ts';
+import { closeAnyway, Feeds, undecidedFeeds } from '../close/feeds.ts';
 import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
 import { SECTIONS } from '../config/settings.ts';
 import { doubtSentences } from '../errors/close.ts';
 import { keyIdOf } from '../log/note.ts';
 import { checkpointTitle } from '../log/text.ts';
 import { changeText } from '../people/field-changes.ts';
-import type { Differences } from '../people/settings-in-force.ts';
-import { type Month, minuteOf, plural } from '../values.ts';
-import { DELIVER, type Finding, type Remedy, toDo, troubleOf } from './finding.ts';
+import { Differences } from '../people/settings-in-force.ts';
+import { Month, minuteOf, plural } from '../values.ts';
+import { DELIVER, Finding, Remedy, toDo, troubleOf } from './finding.ts';
 
 export const openMonths = (overdue: readonly Readonly<{ month: Month; ended_at: string }>[]): Finding[] =>
   overdue.map(({ month, ended_at }) =>

@@ -1,11 +1,11 @@
 /** Findings for receipts that need a decision, and for reported money that did not arrive. */
 
 import { moneyText } from '../money.ts';
-import type { PaymentException } from '../payments/exceptions.sql.ts';
+import { PaymentException } from '../payments/exceptions.sql.ts';
 import { EXCEPTION_NAMES } from '../payments/exceptions.ts';
-import type { ToldNotSeen } from '../splits/payouts.sql.ts';
+import { ToldNotSeen } from '../splits/payouts.sql.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { type Finding, toDo, toRun, troubleOf } from './finding.ts';
+import { Finding, toDo, toRun, troubleOf } from './finding.ts';
 
 /** Returns the finding for a receipt, without suggestions. */
 export function receiptOf(receipt: PaymentException): Finding {

@@ -3,13 +3,13 @@
  * their partner states.
  */
 import { readContradicted } from '../close/feeds.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, Transaction } from '../database/transaction.ts';
 import { DOUBLED } from '../ledger/doubles.sql.ts';
 import { REVERSED_BY_PROCESSOR } from '../ledger/grounds.sql.ts';
 import { IS_REQUESTED } from '../ledger/held.sql.ts';
 import { dueOn } from '../ledger/held.ts';
 import { Amount, plural } from '../values.ts';
-import { type Finding, type FindingQuestion, type ReadFindings, type Remedy, toDo, toRun } from './finding.ts';
+import { Finding, FindingQuestion, ReadFindings, Remedy, toDo, toRun } from './finding.ts';
 
 type RowsOfPartner = Readonly<{
   partner_id: string;

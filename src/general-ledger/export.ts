@@ -8,18 +8,18 @@
 import { keepArchives } from '../archive/archive.sql.ts';
 import { needRows } from '../archive/rows.ts';
 import { readBooksState } from '../close/books.sql.ts';
-import { type Accounts, accountsFile, readAccounts } from '../config/accounts.ts';
+import { Accounts, accountsFile, readAccounts } from '../config/accounts.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/balances.sql.ts';
-import { Amount, lastDay, type Month, minorDigits, monthBefore } from '../values.ts';
-import type { GlFormat } from './accounts.ts';
+import { Amount, lastDay, Month, minorDigits, monthBefore } from '../values.ts';
+import { GlFormat } from './accounts.ts';
 import {
-  type GlExport,
+  GlExport,
   insertExport,
   insertFiles,
   insertLines,
@@ -30,13 +30,13 @@ import {
   readRoots,
   readUnknownIds,
 } from './exports.sql.ts';
-import { filesOf, type GlFile, type GlKind, WRITER } from './files.ts';
+import { filesOf, GlFile, GlKind, WRITER } from './files.ts';
 import {
-  type GlLine,
+  GlLine,
   latestTargets,
   mapped,
   moved,
-  type Posting,
+  Posting,
   postedSince,
   renamed,
   runnableNames,

@@ -6,12 +6,12 @@ import {
   queryingColumn,
   queryingOne,
   queryingValue,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { GlFormat } from './accounts.ts';
-import type { GlFile, Journal } from './files.ts';
-import type { GlLine, Posting } from './journal.ts';
+import { Month } from '../month.ts';
+import { GlFormat } from './accounts.ts';
+import { GlFile, Journal } from './files.ts';
+import { GlLine, Posting } from './journal.ts';
 
 /** The postings of a month by account, partner, policy and currency. The first month includes everything earlier. */
 export const readPostings = querying<Posting, { after: Month | ''; month: Month }>(`

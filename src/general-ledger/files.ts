@@ -5,10 +5,10 @@
  */
 import { stringify } from 'csv-stringify/sync';
 import { DateTime } from 'luxon';
-import type { Accounts } from '../config/accounts.ts';
-import { lastDay, type Month, monthName } from '../month.ts';
-import type { GlFormat } from './accounts.ts';
-import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
+import { Accounts } from '../config/accounts.ts';
+import { lastDay, Month, monthName } from '../month.ts';
+import { GlFormat } from './accounts.ts';
+import { balancedParts, CurrencyJournal, GlLine, JournalLine, summarise } from './journal.ts';
 
 /**
  * Increase this number whenever the content of the files changes. Files that an older writer wrote keep their bytes and

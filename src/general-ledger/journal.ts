@@ -3,9 +3,9 @@
  * summarizes them. All functions are pure.
  */
 
-import type { Accounts } from '../config/accounts.ts';
+import { Accounts } from '../config/accounts.ts';
 import { Amount, compare, couldRun } from '../values.ts';
-import { type PostingKey, ruleOf } from './accounts.ts';
+import { PostingKey, ruleOf } from './accounts.ts';
 
 /** The sum of a month's postings to one of our accounts, by partner, policy and currency. */
 export type Posting = PostingKey &

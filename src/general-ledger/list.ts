@@ -1,5 +1,5 @@
-import { columnsOf, type Sheet } from '../sheet.ts';
-import type { ListedExport } from './exports.sql.ts';
+import { columnsOf, Sheet } from '../sheet.ts';
+import { ListedExport } from './exports.sql.ts';
 import { externalId } from './files.ts';
 
 export const glListSheet = (exports: readonly ListedExport[]): Sheet => ({

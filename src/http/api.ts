@@ -1,8 +1,8 @@
-import type { FastifyInstance } from 'fastify';
-import type { DateTime } from 'luxon';
-import type { z } from 'zod';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { FastifyInstance } from 'fastify';
+import { DateTime } from 'luxon';
+import { z } from 'zod';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
 import { readDocuments, readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -11,8 +11,8 @@ import { OUTSIDE_TERMS } from '../ledger/cancellation.ts';
 import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
-import { type EventFilter, type EventType, type PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
+import { Month } from '../month.ts';
+import { EventFilter, EventType, PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
 import { readLastPosition } from '../partner-events/events.sql.ts';
 import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
 import { termsFrom } from '../partners/cancellation.ts';
@@ -20,8 +20,8 @@ import { cutRateOn } from '../partners/cut-rate.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { readInForce } from '../people/settings-in-force.ts';
 import {
-  type AcceptanceAnswer,
-  type AcceptanceRequest,
+  AcceptanceAnswer,
+  AcceptanceRequest,
   accept,
   acceptedQuote,
   hasExpired,
@@ -29,16 +29,16 @@ import {
   instant,
   isStale,
 } from '../quotes/accept.ts';
-import { makeQuote, makeRequote, orderOf, type PartnerCall, quoteOf, requoteOf } from '../quotes/quote.ts';
-import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
-import { type AnsweredReversal, previewReversal, reverseQuote } from '../quotes/reverse.ts';
-import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
-import { answerOnce, type CallOf, Content, OtherResult, pageOf, route, serve } from './call.ts';
+import { makeQuote, makeRequote, orderOf, PartnerCall, quoteOf, requoteOf } from '../quotes/quote.ts';
+import { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
+import { AnsweredReversal, previewReversal, reverseQuote } from '../quotes/reverse.ts';
+import { planAcceptance, RoutedAcceptance, readRouted } from '../splits/accepted.ts';
+import { answerOnce, CallOf, Content, OtherResult, pageOf, route, serve } from './call.ts';
 import * as documents from './document-operations.ts';
 import { listEvents } from './event-operations.ts';
-import type { Operation } from './operation.ts';
+import { Operation } from './operation.ts';
 import * as operations from './operations.ts';
-import type { Shared } from './shared.ts';
+import { Shared } from './shared.ts';
 
 export function addApi(app: FastifyInstance, shared: Shared) {
   addQuotes(app, shared);

@@ -1,18 +1,18 @@
 /** The steps of every API call: caller, rate limit, validation, transaction and idempotency key. */
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { DateTime } from 'luxon';
-import type { z } from 'zod';
+import { Readable } from 'node:stream';
+import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DateTime } from 'luxon';
+import { z } from 'zod';
 import { fieldProblems } from '../config/validation.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactFields, repeatedName, writeExactJson } from '../json.ts';
 import { doesClientLive } from '../partners/clients.sql.ts';
-import { type Caller, keepAnswer, readKeptAnswer } from '../quotes/quotes.sql.ts';
+import { Caller, keepAnswer, readKeptAnswer } from '../quotes/quotes.sql.ts';
 import { rateHeaders } from './limits.ts';
-import type { Operation } from './operation.ts';
-import { issuerOf, type Shared } from './shared.ts';
+import { Operation } from './operation.ts';
+import { issuerOf, Shared } from './shared.ts';
 
 type Call<Params, Body, Query> = Readonly<{
   caller: Caller;

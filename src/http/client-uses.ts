@@ -2,9 +2,9 @@
  * Records when each API client last called: at most once every few minutes by process and client, without delaying the
  * call.
  */
-import type { DateTime } from 'luxon';
-import type { Logger } from 'pino';
-import type { Database } from '../database/database.ts';
+import { DateTime } from 'luxon';
+import { Logger } from 'pino';
+import { Database } from '../database/database.ts';
 import { noteClientUse } from '../partners/clients.sql.ts';
 
 const EVERY_SECONDS = 300;

@@ -1,14 +1,14 @@
 /** The calls with which a partner states the totals of its month, and learns whether the ledger agrees. */
-import type { FastifyInstance } from 'fastify';
+import { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { readStatements } from '../close/stated.sql.ts';
 import { feedJson, stateFeed } from '../close/stated.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import { OtherResult, pageOf, serve } from './call.ts';
 import { operation } from './operation.ts';
 import { feedAnswer, month, pageLimit, statedTotals, wholeNumber } from './schemas.ts';
-import type { Shared } from './shared.ts';
+import { Shared } from './shared.ts';
 
 const EXAMPLE = {
   ...{ month: '2026-10', count: 412, totals: { USD: '8311.20' }, complete: true },

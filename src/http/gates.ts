@@ -2,7 +2,7 @@
  * Limits how much of each kind of work a server does at once. Further requests wait, or are refused if that would take
  * too long. Callers take turns, so that none blocks another. Refusals: busy, unavailable.
  */
-import type { FastifyContextConfig, FastifyReply } from 'fastify';
+import { FastifyContextConfig, FastifyReply } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
 
 type Bound = Readonly<{

@@ -1,7 +1,7 @@
 /** The operations endpoints /healthz, /readyz and /metrics, and security.txt. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
+import { FastifyInstance, FastifyRequest } from 'fastify';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
 import { migrationName, missingMigrations } from '../database/migrate.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readProver } from '../log/witness.ts';
@@ -9,7 +9,7 @@ import { commit, packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.sql.ts';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
-import { addressList, issuerOf, type Shared, unknownProxies } from './shared.ts';
+import { addressList, issuerOf, Shared, unknownProxies } from './shared.ts';
 
 /** A caller that probes more often gets the previous response. */
 const REMEMBERED_MS = 1000;

@@ -2,9 +2,9 @@
  * The keys that sign access tokens. Each process generates its own and keeps the private keys in memory. The public
  * keys are stored, so that every server can verify a token until it expires.
  */
-import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
-import type { DateTime } from 'luxon';
-import type { Database } from '../database/database.ts';
+import { CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, JWK } from 'jose';
+import { DateTime } from 'luxon';
+import { Database } from '../database/database.ts';
 import { insertSigningKey, readSigningKeys } from './server.sql.ts';
 
 export const TOKEN_SECONDS = 3600;

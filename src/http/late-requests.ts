@@ -3,23 +3,23 @@
  * each partner's requests in order: it brings the rows of their quotes back, and does what the call would have done, at
  * the time of the call. The effect and the answer are one transaction. Refusal: late_request_unknown.
  */
-import type { FastifyInstance } from 'fastify';
+import { FastifyInstance } from 'fastify';
 import { DateTime } from 'luxon';
 import { recallQuotes } from '../archive/rows.ts';
 import { Claims, workOn } from '../database/claims.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
 import { httpStatusOf, Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import { ActorContext } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
 import * as requests from '../quotes/late-requests.sql.ts';
-import { QUOTE_WORKS, type QuoteWork } from './api.ts';
+import { QUOTE_WORKS, QuoteWork } from './api.ts';
 import { OtherResult, serve } from './call.ts';
 import { readLateRequest } from './operations.ts';
 import { problemOf } from './problem.ts';
-import { issuerOf, type Shared } from './shared.ts';
+import { issuerOf, Shared } from './shared.ts';
 
 export function addLateRequests(app: FastifyInstance, shared: Shared) {
   for (const { operation, work } of QUOTE_WORKS) {

@@ -5,12 +5,12 @@
  * be guessed. Refusal: rate_limited.
  */
 import { isIPv6 } from 'node:net';
-import type { FastifyRequest } from 'fastify';
+import { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { countFailures } from './server.sql.ts';
-import type { Service } from './service.ts';
+import { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
 type Allowance = Readonly<{

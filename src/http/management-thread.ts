@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Answer, FromThread, ManagementData } from './management.ts';
+import { Answer, FromThread, ManagementData } from './management.ts';
 import { hasProxyHeader } from './shared.ts';
 
 /** Without a heartbeat for this long, the main thread counts as stalled. */

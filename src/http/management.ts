@@ -3,7 +3,7 @@
  * checks the main thread's heartbeat; the others ask it.
  */
 import { Worker } from 'node:worker_threads';
-import type { FastifyInstance } from 'fastify';
+import { FastifyInstance } from 'fastify';
 import { reasonOf } from '../errors/refusals.ts';
 import { commit, packageVersion } from '../package.ts';
 

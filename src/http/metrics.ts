@@ -3,8 +3,8 @@
  * most a fiftieth of the time.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Environment } from '../config/environment.ts';
-import type { Database } from '../database/database.ts';
+import { Environment } from '../config/environment.ts';
+import { Database } from '../database/database.ts';
 import { execute } from '../database/transaction.ts';
 import { droppedLogLines } from '../log.ts';
 import { countDeliveries, countOnHold } from '../mail/outbox.sql.ts';
@@ -12,7 +12,7 @@ import { commit, packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
 import { isPaused } from '../people/pauses.sql.ts';
 import { readMonths } from '../reports/status.ts';
-import { type JobHealth, readBacklog, readJobHealth } from './server.sql.ts';
+import { JobHealth, readBacklog, readJobHealth } from './server.sql.ts';
 
 export type Metrics = Readonly<{
   requests: Histogram<'method' | 'route' | 'status'>;

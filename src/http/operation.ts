@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CallRefusalCode } from '../errors/refusals.ts';
+import { CallRefusalCode } from '../errors/refusals.ts';
 
 export type AnswerKind = z.ZodType | 'application/pdf' | 'application/xml' | 'text/csv';
 

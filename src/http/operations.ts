@@ -5,7 +5,7 @@ import { identifier } from '../partners/file.ts';
 import { listInvoices, readEInvoice, readInvoice, readInvoicePdf, readInvoiceRows } from './document-operations.ts';
 import { listEvents } from './event-operations.ts';
 import { listFeeds, stateTotals } from './feeds.ts';
-import { type Operation, operation } from './operation.ts';
+import { Operation, operation } from './operation.ts';
 import {
   acceptance,
   COVER_PROBLEM,

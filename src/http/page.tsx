@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyReply } from 'fastify';
-import type { ComponentChildren } from 'preact';
+import { FastifyReply } from 'fastify';
+import { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
 import { packageRoot } from '../package.ts';
 

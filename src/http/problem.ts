@@ -1,9 +1,9 @@
 /** Errors as problem documents (RFC 9457). For a bug, the caller sees only the id of the request. */
 
 import { STATUS_CODES } from 'node:http';
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { databaseFailure, sqlstate } from '../database/transaction.ts';
-import { httpStatusOf, Refusal, type RefusalCode, reasonOf, refuse } from '../errors/refusals.ts';
+import { httpStatusOf, Refusal, RefusalCode, reasonOf, refuse } from '../errors/refusals.ts';
 import { rateHeaders } from './limits.ts';
 
 const LITTLE_TO_READ = 64 * 1024;

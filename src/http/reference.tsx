@@ -1,13 +1,13 @@
 /** The API description as `/openapi.json`, and as the self-contained page `/reference`. */
-import type { FastifyInstance } from 'fastify';
+import { FastifyInstance } from 'fastify';
 import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
 import { countOther } from './limits.ts';
 import { describeApi } from './openapi.ts';
-import type { Operation } from './operation.ts';
+import { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 import { pageOf, sendPage } from './page.tsx';
-import { issuerOf, type Shared } from './shared.ts';
+import { issuerOf, Shared } from './shared.ts';
 
 export function addReference(app: FastifyInstance, shared: Shared) {
   const { settings, environment, limits } = shared;

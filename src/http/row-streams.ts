@@ -5,9 +5,9 @@
  */
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { FastifyBaseLogger } from 'fastify';
+import { FastifyBaseLogger } from 'fastify';
 import { needRows } from '../archive/rows.ts';
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { readDocumentRows, readScopeOf } from '../delivery/documents.sql.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';

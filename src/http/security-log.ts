@@ -9,7 +9,7 @@ import { reasonOf } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { networkOf, SIGN_IN } from './limits.ts';
 import { insertSecurityEvents } from './server.sql.ts';
-import type { Service } from './service.ts';
+import { Service } from './service.ts';
 
 type Kind =
   | 'exchange_refused'

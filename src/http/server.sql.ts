@@ -1,4 +1,4 @@
-import type { JWK } from 'jose';
+import { JWK } from 'jose';
 import { executing, querying, queryingOne, queryingValue } from '../database/transaction.ts';
 
 type SigningKeyRow = Readonly<{

@@ -1,15 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import Fastify, {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-  type RouteHandlerMethod,
-} from 'fastify';
+import Fastify, { FastifyInstance, FastifyReply, FastifyRequest, LogController, RouteHandlerMethod } from 'fastify';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { Publisher } from '../partner-events/publish.ts';
 import { Acceptances } from '../quotes/acceptances.ts';
-import type { Caller } from '../quotes/quotes.sql.ts';
+import { Caller } from '../quotes/quotes.sql.ts';
 import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
 import { countCall } from './call.ts';
@@ -21,12 +15,12 @@ import { KeyStore } from './keys.ts';
 import { addLateRequests } from './late-requests.ts';
 import { countOther, networkOf, openLimits, rateHeaders } from './limits.ts';
 import { openMetrics } from './metrics.ts';
-import { problemsOf, type SendProblem } from './problem.ts';
+import { problemsOf, SendProblem } from './problem.ts';
 import { addReference } from './reference.tsx';
 import { RowStreams } from './row-streams.ts';
 import { SecurityLog } from './security-log.ts';
 import { addSettlementFiles } from './settlement-files.ts';
-import { addressList, issuerOf, type ServerOptions, type Shared, unknownProxies } from './shared.ts';
+import { addressList, issuerOf, ServerOptions, Shared, unknownProxies } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { TokenIssuer } from './tokens.ts';
 import { addWebhooks } from './webhooks.ts';

@@ -1,8 +1,8 @@
-import type { FastifyBaseLogger } from 'fastify';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { FastifyBaseLogger } from 'fastify';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
 
 /** Each event once, by its account and id. Refuses malformed ones, and those of another environment. */
 export type StoreEvents = (

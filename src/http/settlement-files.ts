@@ -2,13 +2,13 @@
  * The calls for settlement files, with which a partner whose account we cannot read reports which transfer belongs to
  * which quote.
  */
-import type { FastifyInstance } from 'fastify';
+import { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { Amount } from '../money.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
-import type { SettlementReading } from '../splits/read-settlement.ts';
-import type { SettlementFileState } from '../splits/settlement-files.sql.ts';
+import { SettlementReading } from '../splits/read-settlement.ts';
+import { SettlementFileState } from '../splits/settlement-files.sql.ts';
 import {
   MOST_LINES,
   readSentFile,
@@ -19,7 +19,7 @@ import {
 import { OtherResult, serve } from './call.ts';
 import { operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
-import type { Shared } from './shared.ts';
+import { Shared } from './shared.ts';
 
 /** A file of MOST_LINES lines is smaller than this. */
 const FILE_BYTES = 1024 * 1024;

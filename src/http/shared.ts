@@ -1,18 +1,18 @@
-import type { IncomingMessage } from 'node:http';
+import { IncomingMessage } from 'node:http';
 import { BlockList, isIPv6 } from 'node:net';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { publicAddress, type Settings } from '../config/settings.ts';
-import type { Publisher } from '../partner-events/publish.ts';
-import type { Acceptances } from '../quotes/acceptances.ts';
-import type { RoutedAcceptance } from '../splits/accepted.ts';
-import type { ClientUses } from './client-uses.ts';
-import type { KeyStore } from './keys.ts';
-import type { Limits } from './limits.ts';
-import type { Metrics } from './metrics.ts';
-import type { RowStreams } from './row-streams.ts';
-import type { SecurityLog } from './security-log.ts';
-import type { Service } from './service.ts';
-import type { TokenIssuer } from './tokens.ts';
+import { FastifyInstance, FastifyRequest } from 'fastify';
+import { publicAddress, Settings } from '../config/settings.ts';
+import { Publisher } from '../partner-events/publish.ts';
+import { Acceptances } from '../quotes/acceptances.ts';
+import { RoutedAcceptance } from '../splits/accepted.ts';
+import { ClientUses } from './client-uses.ts';
+import { KeyStore } from './keys.ts';
+import { Limits } from './limits.ts';
+import { Metrics } from './metrics.ts';
+import { RowStreams } from './row-streams.ts';
+import { SecurityLog } from './security-log.ts';
+import { Service } from './service.ts';
+import { TokenIssuer } from './tokens.ts';
 
 export type ServerOptions = Service &
   Readonly<{

@@ -1,5 +1,5 @@
 /** The token exchange, `POST /api/oauth/token`, with its public keys and discovery documents (RFC 8414). */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { httpStatusOf } from '../errors/refusals.ts';
 import { refuseDeep, repeatedName } from '../json.ts';
@@ -7,7 +7,7 @@ import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
 import { countOther, rateHeaders } from './limits.ts';
 import { answerTo } from './problem.ts';
-import type { Shared } from './shared.ts';
+import { Shared } from './shared.ts';
 
 /** The error codes of RFC 6749, 5.2. */
 type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'temporarily_unavailable';

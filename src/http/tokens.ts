@@ -1,11 +1,11 @@
 /** Access tokens: JWTs (RFC 9068) with the issuer, audience and keys of one environment. Refusal: token_invalid. */
 import { hash, randomUUID } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose';
-import type { DateTime } from 'luxon';
-import type { EnvironmentName } from '../config/environment.ts';
+import { DateTime } from 'luxon';
+import { EnvironmentName } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Caller } from '../quotes/quotes.sql.ts';
-import { type KeyStore, TOKEN_SECONDS } from './keys.ts';
+import { Caller } from '../quotes/quotes.sql.ts';
+import { KeyStore, TOKEN_SECONDS } from './keys.ts';
 
 const LONGEST_TOKEN = 4096;
 

@@ -9,14 +9,14 @@
  * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid, processor_events_invalid, rate_limited,
  * busy.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
-import type { PaymentProcessor } from '../processors/processor.ts';
+import { PaymentProcessor } from '../processors/processor.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { busy } from './gates.ts';
 import { networkOf } from './limits.ts';
-import type { StoreEvents } from './service.ts';
-import { hasProxyHeader, type Shared } from './shared.ts';
+import { StoreEvents } from './service.ts';
+import { hasProxyHeader, Shared } from './shared.ts';
 
 const LARGEST_EVENT = 1024 * 1024;
 

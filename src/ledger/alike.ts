@@ -3,7 +3,7 @@
  * time that the database takes to sort or group all rows. A mark may be wrong, but each row that repeats an earlier one
  * is marked.
  */
-import type { RowTexts } from './row.ts';
+import { RowTexts } from './row.ts';
 
 export type Likeness = Readonly<{
   /** Hashes of 32 bits. Rows that may repeat each other have one in common. */

@@ -6,7 +6,7 @@
  */
 import { minorDigits } from '../money.ts';
 import { daysBetween } from '../month.ts';
-import { type CancellationTerms, DAYS_WITHOUT_TERMS, termsOn } from '../partners/cancellation.ts';
+import { CancellationTerms, DAYS_WITHOUT_TERMS, termsOn } from '../partners/cancellation.ts';
 import { inMinorUnits } from './row.ts';
 
 /** Why a reversal waits for a person. */

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { fieldProblems } from '../config/validation.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse, refuseField } from '../errors/refusals.ts';
 import { parseExactJsonOfOthers, repeatedName } from '../json.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';

@@ -1,6 +1,6 @@
 /** The reversals to judge, with the rows of their quotes, and the grounds on which they are recorded. */
-import { execute, query, querying, type Transaction } from '../database/transaction.ts';
-import type { QuoteRow, StoredTerms, Verdict } from './cancellation.ts';
+import { execute, query, querying, Transaction } from '../database/transaction.ts';
+import { QuoteRow, StoredTerms, Verdict } from './cancellation.ts';
 import { GOOD } from './rows.sql.ts';
 import { LAST_CLOSED } from './running-lines.sql.ts';
 

@@ -1,14 +1,14 @@
 /** Judges the reversals of an import, or one of the API, by the rules of `cancellation.ts` and the partner's ceilings. */
-import type { DateTime } from 'luxon';
-import type { Settings } from '../config/settings.ts';
+import { DateTime } from 'luxon';
+import { Settings } from '../config/settings.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { minorDigits } from '../money.ts';
-import { type Month, monthBefore } from '../month.ts';
-import { judgeQuote, type QuoteRow, type StoredTerms, type Verdict } from './cancellation.ts';
+import { Month, monthBefore } from '../month.ts';
+import { judgeQuote, QuoteRow, StoredTerms, Verdict } from './cancellation.ts';
 import {
   keepVerdicts,
-  type MonthOfReversals,
+  MonthOfReversals,
   readMonthsOfReversals,
   readQuotesToJudge,
   readTermsOf,

@@ -1,9 +1,9 @@
 /** Rows of imports that are held, and the decisions about them. */
-import { execute, executing, query, querying, queryingColumn, type Transaction } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
+import { execute, executing, query, querying, queryingColumn, Transaction } from '../database/transaction.ts';
+import { Scope } from '../people/scope.ts';
 import { OUTSIDE_TERMS } from './cancellation.ts';
-import type { Sign } from './doubles.sql.ts';
-import type { RowFacts } from './row.ts';
+import { Sign } from './doubles.sql.ts';
+import { RowFacts } from './row.ts';
 import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
 import { saleKind } from './running-lines.sql.ts';
 

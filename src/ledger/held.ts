@@ -5,15 +5,15 @@
  * Refusals: held_row_unknown, held_row_decided, held_row_invalid, held_row_is_reversal, held_row_no_reversal.
  */
 import { lockImporters } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import type { Amount } from '../money.ts';
+import { Amount } from '../money.ts';
 import { workingDaysFrom } from '../month.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { plural } from '../text.ts';
-import { type DoubledRow, forgetDoubledRows, readDoubledRows } from './doubles.sql.ts';
-import { type HeldRow, insertDecisions, readHeldRows, readWithRelated } from './held.sql.ts';
+import { DoubledRow, forgetDoubledRows, readDoubledRows } from './doubles.sql.ts';
+import { HeldRow, insertDecisions, readHeldRows, readWithRelated } from './held.sql.ts';
 import { importRows } from './import.ts';
 
 /** Whether a held row is a reversal that is granted or refused. A reversal of a held sale follows its sale. */

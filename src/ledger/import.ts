@@ -6,30 +6,30 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import { beginWithArchives, copyStagedQuotes, endWithArchives } from '../archive/rows.ts';
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
-import { type Control, type ControlResult, compareControls, type StatedControl } from './control.ts';
-import { findDoubles, findRepeatedRows, SIGNS, type Sign, surveyAlike } from './doubles.sql.ts';
+import { Actor, AuditEvent, recordEvent } from '../people/audit-events.ts';
+import { Control, ControlResult, compareControls, StatedControl } from './control.ts';
+import { findDoubles, findRepeatedRows, SIGNS, Sign, surveyAlike } from './doubles.sql.ts';
 import { insertGrounds } from './grounds.sql.ts';
-import { type Ceilings, judgeReversals } from './grounds.ts';
+import { Ceilings, judgeReversals } from './grounds.ts';
 import {
   countNewlyHeld,
   findHeldBefore,
-  type HeldInFile,
+  HeldInFile,
   holdAfterReversals,
   holdDoubles,
   holdRelated,
   insertHeldRows,
   readHeldInFile,
 } from './held.sql.ts';
-import { type DifferingCuts, findDifferingQuotes, readStagedCuts } from './quoted.sql.ts';
+import { DifferingCuts, findDifferingQuotes, readStagedCuts } from './quoted.sql.ts';
 import { findAboveLargest } from './quoted.ts';
-import { readRecords, type SourceFile } from './read.ts';
+import { readRecords, SourceFile } from './read.ts';
 import { rejectedRow, rejectFormat, writeRejects } from './rejects.ts';
 import { inTenThousandths, rowProblem } from './row.ts';
 import {
@@ -39,20 +39,20 @@ import {
   findUnknownSellers,
   firstBadRows,
   insertEntries,
-  type OtherCurrencyRows,
-  type Overdrawn,
+  OtherCurrencyRows,
+  Overdrawn,
   overdrawnQuotes,
-  type PartnerReversals,
+  PartnerReversals,
   readOtherCurrencyRows,
   recordOverdrawn,
   sumGoodReversals,
   sumGoodRows,
   surveyStaged,
-  type Totals,
+  Totals,
   touchedMonths,
 } from './rows.sql.ts';
-import { createStaging, openStager, type StagedCounts } from './stage.ts';
-import { monthsAround, type ZoneMonth } from './zone-months.ts';
+import { createStaging, openStager, StagedCounts } from './stage.ts';
+import { monthsAround, ZoneMonth } from './zone-months.ts';
 
 const REPORTED_ERRORS = 1000;
 

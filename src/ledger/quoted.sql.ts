@@ -1,6 +1,6 @@
-import { execute, executing, query, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import { lastDay, type Month } from '../month.ts';
+import { lastDay, Month } from '../month.ts';
 
 const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 

@@ -3,10 +3,10 @@
  * conflict. A row accepted after its quote expired, or above the policy's largest price, is refused. A cut that differs
  * from the policy's is only reported.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { plural } from '../text.ts';
-import { type DifferingCuts, type LimitedRow, readLimited, recordAboveLargest } from './quoted.sql.ts';
+import { DifferingCuts, LimitedRow, readLimited, recordAboveLargest } from './quoted.sql.ts';
 import { inTenThousandths } from './row.ts';
 
 /**

@@ -8,16 +8,8 @@ import { StringDecoder } from 'node:string_decoder';
 import { setImmediate } from 'node:timers/promises';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
-import { type Control, controlOf, controlOfCells } from './control.ts';
-import {
-  RECORDED_FIELDS,
-  REJECT_FIELDS,
-  REQUIRED_FIELDS,
-  ROW_FIELDS,
-  type RowField,
-  type RowProblem,
-  type RowTexts,
-} from './row.ts';
+import { Control, controlOf, controlOfCells } from './control.ts';
+import { RECORDED_FIELDS, REJECT_FIELDS, REQUIRED_FIELDS, ROW_FIELDS, RowField, RowProblem, RowTexts } from './row.ts';
 
 export type RowFormat = 'csv' | 'ndjson';
 

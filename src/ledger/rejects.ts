@@ -6,12 +6,12 @@
 import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { stringify } from 'csv-stringify/sync';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { cellOf } from '../text.ts';
-import type { RowFormat, SourceFile, SourceRecord } from './read.ts';
+import { RowFormat, SourceFile, SourceRecord } from './read.ts';
 import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
-import { type BadRow, readBadRows } from './rows.sql.ts';
+import { BadRow, readBadRows } from './rows.sql.ts';
 
 /**
  * The format follows from the path's extension. With an unknown extension, the file is CSV if all imported files are

@@ -2,18 +2,10 @@
  * The rules that need partners, other rows or the ledger, each as one query over all staged rows. The insert decides
  * the posting month.
  */
-import {
-  execute,
-  executing,
-  query,
-  querying,
-  queryingValue,
-  queryOne,
-  type Transaction,
-} from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { execute, executing, query, querying, queryingValue, queryOne, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
 import { LAST_CLOSED, saleKind } from './running-lines.sql.ts';
-import type { ZoneMonth } from './zone-months.ts';
+import { ZoneMonth } from './zone-months.ts';
 
 /** Staged rows `s` without a finding, including the first row of each set of duplicates. */
 export const GOOD = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;

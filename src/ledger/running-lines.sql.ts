@@ -3,8 +3,8 @@
  * Checkpoints keep the lines of the rows that they cover, so a close totals only the rows since the last checkpoint.
  */
 import { executing, querying, queryingValue } from '../database/transaction.ts';
-import type { UntiedRows } from '../errors/close.ts';
-import type { Month } from '../month.ts';
+import { UntiedRows } from '../errors/close.ts';
+import { Month } from '../month.ts';
 
 const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
   sold_kind, by_receipt`;

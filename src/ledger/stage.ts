@@ -3,11 +3,11 @@
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { execute, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import { execute, raiseWorkMemory, Transaction } from '../database/transaction.ts';
 import { IDENTIFIER } from '../partners/file.ts';
-import { type Likeness, likenessOf } from './alike.ts';
-import type { SourceRecord } from './read.ts';
-import type { RowProblem } from './row.ts';
+import { Likeness, likenessOf } from './alike.ts';
+import { SourceRecord } from './read.ts';
+import { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction) {
   // A transaction may import more than once.

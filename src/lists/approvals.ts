@@ -1,11 +1,11 @@
 /** Requests for approval: `reckoner approval list` and the console's Approvals. */
 
 import { z } from 'zod';
-import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
-import { type RequestStatus, statusOf } from '../approvals/requests.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { RequestRow, readRequests } from '../approvals/requests.sql.ts';
+import { RequestStatus, statusOf } from '../approvals/requests.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount, names } from '../values.ts';
-import { defineList, flag, type ListQuery, type Mark } from './list.ts';
+import { defineList, flag, ListQuery, Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
   readonly status: RequestStatus;

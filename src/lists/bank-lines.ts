@@ -1,22 +1,11 @@
 /** The lines of bank statements, whatever they are: `reckoner bank list` and the console's Bank lines. */
 
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, Transaction } from '../database/transaction.ts';
 import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
-import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
+import { BANK_LINE_STATES, BankLineState } from '../payments/enums.ts';
 import { names } from '../text.ts';
-import {
-  choice,
-  date,
-  defineList,
-  given,
-  type ListQuery,
-  type Mark,
-  type Sums,
-  soughtAmount,
-  soughtText,
-  text,
-} from './list.ts';
+import { choice, date, defineList, given, ListQuery, Mark, Sums, soughtAmount, soughtText, text } from './list.ts';
 import { PATTERN, sortedBy, sortsOf, sumsBy, TEXTS } from './statement.ts';
 
 type BankLineRow = Readonly<{

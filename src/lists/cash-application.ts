@@ -4,9 +4,9 @@
  */
 
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
-import { lastDay, type Month, names } from '../values.ts';
-import { defineList, type ListQuery, pageOf } from './list.ts';
+import { query, Transaction } from '../database/transaction.ts';
+import { lastDay, Month, names } from '../values.ts';
+import { defineList, ListQuery, pageOf } from './list.ts';
 
 type Row = Readonly<{
   /** The month of receipt; `total` for all months. */

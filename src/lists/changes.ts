@@ -1,15 +1,15 @@
 /** Changes of settings and of a partner's fields: `reckoner settings history` and `reckoner partner history`. */
 
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readPartnerChanges } from '../partners/changes.ts';
 import { readPartners } from '../partners/partners.sql.ts';
-import type { ChangeEvent } from '../people/audit-events.sql.ts';
+import { ChangeEvent } from '../people/audit-events.sql.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { names } from '../text.ts';
-import { type Column, defineList, type ListQuery, partner } from './list.ts';
+import { Column, defineList, ListQuery, partner } from './list.ts';
 
 interface Change extends ChangeEvent {
   readonly field: string;

@@ -3,12 +3,12 @@
  */
 
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { closedBy } from '../log/text.ts';
-import { type CheckpointLetter, readCheckpointLetters } from '../reports/checkpoint-letters.sql.ts';
+import { CheckpointLetter, readCheckpointLetters } from '../reports/checkpoint-letters.sql.ts';
 import { names } from '../text.ts';
 import { emailMark } from './emails.ts';
-import { choice, defineList, type ListQuery, pageOf } from './list.ts';
+import { choice, defineList, ListQuery, pageOf } from './list.ts';
 
 const KINDS = ['month', 'books', 'daily'] as const;
 

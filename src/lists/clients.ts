@@ -1,10 +1,10 @@
 /** Partners' API clients: `reckoner client list` and the console's API clients. Secrets are not included. */
 
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readClients } from '../partners/clients.sql.ts';
 import { names } from '../text.ts';
-import { defineList, type ListQuery, pageOf, partner } from './list.ts';
+import { defineList, ListQuery, pageOf, partner } from './list.ts';
 
 type ClientLine = Readonly<{
   client_id: string;

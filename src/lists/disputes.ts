@@ -2,10 +2,10 @@
 
 import { z } from 'zod';
 import { disputeJson } from '../actions/dispute.ts';
-import { query, type Transaction } from '../database/transaction.ts';
-import { DISPUTE, OPEN_DISPUTES, type OpenDispute } from '../documents/disputes.sql.ts';
+import { query, Transaction } from '../database/transaction.ts';
+import { DISPUTE, OPEN_DISPUTES, OpenDispute } from '../documents/disputes.sql.ts';
 import { names } from '../text.ts';
-import { defineList, given, type ListQuery, type Sums, soughtAmount, soughtText } from './list.ts';
+import { defineList, given, ListQuery, Sums, soughtAmount, soughtText } from './list.ts';
 import { sortedBy, sortsOf, sumsBy } from './statement.ts';
 
 const filters = z.strictObject({

@@ -2,11 +2,11 @@
 
 import { z } from 'zod';
 import { doubledRowJson } from '../actions/held.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
 import { toDo } from '../remedy.ts';
 import { Amount, names } from '../values.ts';
-import { defineList, given, type ListQuery, partner } from './list.ts';
+import { defineList, given, ListQuery, partner } from './list.ts';
 
 const filters = z.strictObject({
   partner: partner('Only rows of this partner.', { value: 'id' }).optional(),

@@ -2,12 +2,12 @@
 
 import { z } from 'zod';
 import { emailJson } from '../actions/email.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { EmailStatus } from '../mail/email.ts';
-import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { EmailStatus } from '../mail/email.ts';
+import { ListedEmail, readEmails } from '../mail/log.sql.ts';
 import { nameOf } from '../mail/log.ts';
 import { names } from '../text.ts';
-import { defineList, flag, type ListQuery, type Mark } from './list.ts';
+import { defineList, flag, ListQuery, Mark } from './list.ts';
 
 const filters = z.strictObject({
   unfinished: flag('Unfinished', 'Only e-mails that are unsent or need attention, oldest first.').optional(),

@@ -2,11 +2,11 @@
 
 import { z } from 'zod';
 import { feedLine } from '../actions/feed.ts';
-import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
+import { readStatements, StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf } from '../close/stated.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount, names } from '../values.ts';
-import { defineList, flag, type ListQuery, month, partner, textOf } from './list.ts';
+import { defineList, flag, ListQuery, month, partner, textOf } from './list.ts';
 
 const filters = z.strictObject({
   month: month('Month', 'Only statements of this month.').optional(),

@@ -2,13 +2,13 @@
 
 import { z } from 'zod';
 import { heldRowJson } from '../actions/held.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
-import { type ToDo, toDo } from '../remedy.ts';
+import { ToDo, toDo } from '../remedy.ts';
 import { Amount, names } from '../values.ts';
-import { defineList, flag, given, type ListQuery, partner } from './list.ts';
+import { defineList, flag, given, ListQuery, partner } from './list.ts';
 
 const filters = z.strictObject({
   partner: partner('Only rows of this partner.', { value: 'id' }).optional(),

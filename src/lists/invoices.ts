@@ -1,23 +1,23 @@
 /** Documents: `reckoner invoice list`, the console's Invoices, and a partner's own documents. */
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
-import { type EmailStatus, readDocuments } from '../documents/documents.sql.ts';
+import { EmailStatus, readDocuments } from '../documents/documents.sql.ts';
 import { daysOverdue, signed } from '../documents/overdue.ts';
 import { documentTitle } from '../documents/present.ts';
-import { DOCUMENT_KINDS, type DocumentKind } from '../documents/snapshot.ts';
-import { type Month, names, plural } from '../values.ts';
+import { DOCUMENT_KINDS, DocumentKind } from '../documents/snapshot.ts';
+import { Month, names, plural } from '../values.ts';
 import {
   choice,
   date,
   defineList,
   flag,
   given,
-  type ListQuery,
-  type Mark,
+  ListQuery,
+  Mark,
   month,
   partner,
-  type Sums,
+  Sums,
   soughtAmount,
   soughtText,
   text,

@@ -5,14 +5,14 @@
  * To add a list, create a file here with the row, the filters, the statement and `defineList`, in this order. To add a
  * column, add its field to the row and the statement, an entry to `columns`, and its name to each view that shows it.
  */
-import type { z } from 'zod';
-import type { CommandWords } from '../actions/command.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { z } from 'zod';
+import { CommandWords } from '../actions/command.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount, moneyText, sumsOf } from '../money.ts';
-import type { Installation } from '../people/audit-events.ts';
-import type { Scope } from '../people/scope.ts';
-import type { ToDo } from '../remedy.ts';
-import type { ColumnType, Sheet } from '../sheet.ts';
+import { Installation } from '../people/audit-events.ts';
+import { Scope } from '../people/scope.ts';
+import { ToDo } from '../remedy.ts';
+import { ColumnType, Sheet } from '../sheet.ts';
 
 export * from '../actions/fields.ts';
 

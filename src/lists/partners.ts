@@ -1,11 +1,11 @@
 /** Partners: `reckoner partner list`, and the console's Partners with balances, last billing and e-mail problems. */
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, Transaction } from '../database/transaction.ts';
 import { partnerJson } from '../partners/change.ts';
-import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
-import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { Amount, type Month, names, plural, sumsOf } from '../values.ts';
-import { choice, defineList, given, type ListQuery, type Mark, type Sums, soughtText, text } from './list.ts';
+import { PartnerView, readPartners } from '../partners/partners.sql.ts';
+import { PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
+import { Amount, Month, names, plural, sumsOf } from '../values.ts';
+import { choice, defineList, given, ListQuery, Mark, Sums, soughtText, text } from './list.ts';
 import { sortedBy, sortsOf } from './statement.ts';
 
 type Line = Readonly<{

@@ -1,7 +1,7 @@
 /** Payers' known bank accounts: `reckoner payment accounts`. */
 
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readPayerAccounts } from '../payments/payer-accounts.ts';
 import { names } from '../text.ts';
 import { defineList } from './list.ts';

@@ -1,9 +1,9 @@
 /** Payments: `reckoner payment list` and the console's All payments. */
 
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
-import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
-import { type PaymentJson, paymentJson } from '../payments/payment.ts';
+import { query, Transaction } from '../database/transaction.ts';
+import { PAYMENT_STATUSES, PaymentStatus } from '../payments/enums.ts';
+import { PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
 import { Amount, names } from '../values.ts';
 import {
@@ -11,10 +11,10 @@ import {
   date,
   defineList,
   given,
-  type ListQuery,
-  type Mark,
+  ListQuery,
+  Mark,
   partner,
-  type Sums,
+  Sums,
   soughtAmount,
   soughtText,
   text,

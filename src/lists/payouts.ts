@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { payoutJson } from '../actions/payment/payout.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
 import { Amount, names } from '../values.ts';
 import { defineList } from './list.ts';
 

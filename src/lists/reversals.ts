@@ -1,14 +1,14 @@
 /** Recorded reversals with what allowed them, and requests for others: `reckoner reversal list`. */
 
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, Transaction } from '../database/transaction.ts';
 import { BILLED_BY } from '../documents/billing.sql.ts';
-import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
-import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
+import { GROUNDS, Ground } from '../ledger/cancellation.ts';
+import { SIGNS, Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
 import { Amount, names } from '../values.ts';
 import { grantOrRefuse } from './held-rows.ts';
-import { choice, defineList, given, type ListQuery, type Mark, month, partner } from './list.ts';
+import { choice, defineList, given, ListQuery, Mark, month, partner } from './list.ts';
 
 type ReversalRow = Readonly<{
   log_no: number;

@@ -1,10 +1,10 @@
 /** Refused callers and changes of access: `reckoner security list`. */
 
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readSecurityEvents } from '../reports/security.sql.ts';
 import { names } from '../text.ts';
-import { date, defineList, type ListQuery } from './list.ts';
+import { date, defineList, ListQuery } from './list.ts';
 
 const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });
 

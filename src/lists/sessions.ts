@@ -1,12 +1,12 @@
 /** Sessions in the console: `reckoner user sessions`. */
 
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { liveAt } from '../people/sessions.ts';
 import { readSessions } from '../people/sign-in.sql.ts';
 import { userNamed } from '../people/users.ts';
 import { names } from '../text.ts';
-import { defineList, type ListQuery, text } from './list.ts';
+import { defineList, ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({ email: text('User', 'Only the sessions of this user.').optional() });
 

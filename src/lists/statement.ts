@@ -1,6 +1,6 @@
 /** The SQL of a list: its rows in each sort order, and their count and sums, all with the same conditions. */
 import { Amount } from '../money.ts';
-import type { Sums } from './list.ts';
+import { Sums } from './list.ts';
 
 /** The pattern of a text that contains `:text`, in small letters. */
 export const PATTERN = `('%' || regexp_replace(lower(:text::text), '([\\\\%_])', '\\\\\\1', 'g') || '%')`;

@@ -1,10 +1,10 @@
 /** Users and their roles: `reckoner user list` and the console's Users. */
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';
-import { type ListedUser, readUsers } from '../people/users.sql.ts';
+import { ListedUser, readUsers } from '../people/users.sql.ts';
 import { names, plural } from '../text.ts';
-import { defineList, type ListQuery, pageOf } from './list.ts';
+import { defineList, ListQuery, pageOf } from './list.ts';
 
 const keyOf = ({ user_id }: ListedUser) => String(user_id);
 

@@ -1,7 +1,7 @@
 /** Partners' webhooks: `reckoner webhook list`. */
 
 import { z } from 'zod';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { webhookOf } from '../partner-events/webhook.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { names } from '../text.ts';

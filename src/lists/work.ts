@@ -2,11 +2,11 @@
 
 import { z } from 'zod';
 import { remediesJson } from '../actions/remedies.ts';
-import { readWork, type WorkItem } from '../actions/work/items.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { readWork, WorkItem } from '../actions/work/items.ts';
+import { Transaction } from '../database/transaction.ts';
 import { FINDING_KINDS } from '../findings/finding.ts';
 import { Amount, names } from '../values.ts';
-import { choice, defineList, flag, type ListQuery, text } from './list.ts';
+import { choice, defineList, flag, ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({
   kind: choice('Kind', `${FINDING_KINDS.join(', ')}.`, FINDING_KINDS).optional(),

@@ -4,23 +4,23 @@
  * books does the same.
  */
 import { DateTime } from 'luxon';
-import type { Database } from '../database/database.ts';
-import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import { Database } from '../database/database.ts';
+import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { dropDoubledRows, findDoubledRows } from '../ledger/doubles.sql.ts';
 import { dropLines, keepLines, readLines, readUntiedRows } from '../ledger/running-lines.sql.ts';
-import type { Month } from '../month.ts';
-import type { ActorContext, Installation } from '../people/audit-events.ts';
+import { Month } from '../month.ts';
+import { ActorContext, Installation } from '../people/audit-events.ts';
 import { counted } from '../text.ts';
 import {
-  type Checkpoint,
-  type Closes,
+  Checkpoint,
+  Closes,
   deletePartnerEdges,
   insertCheckpoint,
   insertMonthPartners,
   lockLog,
-  type PartnerEdge,
+  PartnerEdge,
   readLastCheckpoint,
   readLastNumber,
   readOrigin,
@@ -30,7 +30,7 @@ import {
 } from './checkpoints.sql.ts';
 import { awaitCut, readCut } from './fence.ts';
 import { refuseFork } from './head.ts';
-import { type PostedMonths, readLeaves, readRowLeaves } from './lines.sql.ts';
+import { PostedMonths, readLeaves, readRowLeaves } from './lines.sql.ts';
 import { LeafRange } from './tree.ts';
 
 /** The leaves since the last checkpoint, as they are read. */

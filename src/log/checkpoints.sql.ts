@@ -9,10 +9,10 @@ import {
   queryingFirst,
   queryingValue,
   queryOne,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
-import { LINES_OF_MONTH, type RowsOfMonth } from '../ledger/running-lines.sql.ts';
-import type { Month } from '../month.ts';
+import { LINES_OF_MONTH, RowsOfMonth } from '../ledger/running-lines.sql.ts';
+import { Month } from '../month.ts';
 
 /** The month or the books that the last leaf of a checkpoint closes. */
 export type Closes = `month ${Month}` | `books ${Month}`;

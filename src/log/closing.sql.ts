@@ -1,6 +1,6 @@
 /** SQL of the checkpoints that close months and their books. */
-import { query, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { query, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
 
 /** A checkpoint as people see it. */
 export interface CheckpointOf {

@@ -3,10 +3,10 @@
  * read. Which ledger rows are read depends on `DerivedRows`, because one night is too short to hash the rows of all
  * years.
  */
-import type { Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
 import {
-  type Checkpoint,
+  Checkpoint,
   readCheckpoints,
   readClosesApart,
   readLastNumber,
@@ -15,7 +15,7 @@ import {
   readPartnerEdges,
   readRowsOutside,
 } from './checkpoints.sql.ts';
-import { type PostedMonths, readFactLeaves, readLeaves, readRowLeaves } from './lines.sql.ts';
+import { PostedMonths, readFactLeaves, readLeaves, readRowLeaves } from './lines.sql.ts';
 import { LeafRange } from './tree.ts';
 
 /** The rows to hash: all rows, or the rows of a closed month and of the open months. */

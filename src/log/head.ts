@@ -6,13 +6,13 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../config/environment.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Environment } from '../config/environment.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { unless, writeWhole } from '../files.ts';
-import type { Installation } from '../people/audit-events.ts';
+import { Installation } from '../people/audit-events.ts';
 import {
-  type Checkpoint,
+  Checkpoint,
   insertContinuation,
   readCheckpoints,
   readLastCheckpoint,
@@ -20,7 +20,7 @@ import {
   readOrigin,
 } from './checkpoints.sql.ts';
 import { readLeaves } from './lines.sql.ts';
-import { type Note, readNote, type TreeHead } from './note.ts';
+import { Note, readNote, TreeHead } from './note.ts';
 import { readNoteOf } from './signatures.sql.ts';
 import { LeafRange } from './tree.ts';
 

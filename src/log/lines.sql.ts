@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { copyBinary, copyJoined } from '../database/copy.ts';
-import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
-import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from './forms.ts';
+import { execute, prepared, query, Transaction } from '../database/transaction.ts';
+import { COMPUTED, LOG_FORMS, LogColumn, LogForm, numberOf } from './forms.ts';
 
 /** The numbers above `after`, up to `to`. */
 export interface NumberRange {

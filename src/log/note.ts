@@ -2,7 +2,7 @@
  * Checkpoints of a log as signed notes (https://c2sp.org/tlog-checkpoint, https://c2sp.org/signed-note), and
  * cosignatures of witnesses (https://c2sp.org/tlog-cosignature).
  */
-import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { createHash, createPublicKey, KeyObject, sign, verify } from 'node:crypto';
 
 /** The size and the root of a log. */
 export type TreeHead = Readonly<{

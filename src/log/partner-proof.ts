@@ -4,12 +4,12 @@
  * and the root in that fact show that no row is missing. The proof does not reveal the rows of other partners.
  * Refusals: month_not_closed, partner_without_rows.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { readCheckpoints } from './checkpoints.sql.ts';
-import { type NumberRange, readLeaves, readMonthPartnerLines, readPartnerLines } from './lines.sql.ts';
+import { NumberRange, readLeaves, readMonthPartnerLines, readPartnerLines } from './lines.sql.ts';
 import { readNoteOf } from './signatures.sql.ts';
 import { hashLines, inclusionProof, knownNodes } from './tree.ts';
 

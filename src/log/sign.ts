@@ -2,17 +2,17 @@
  * Signs checkpoints and has them stamped, after the transaction that took them. If the key is missing or the authority
  * is unreachable, the run continues, and the next run tries again.
  */
-import { type KeyObject, sign } from 'node:crypto';
-import type { Environment } from '../config/environment.ts';
-import type { LogKey as SigningKey } from '../config/log-key.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
+import { KeyObject, sign } from 'node:crypto';
+import { Environment } from '../config/environment.ts';
+import { LogKey as SigningKey } from '../config/log-key.ts';
+import { Settings } from '../config/settings.ts';
+import { Database } from '../database/database.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { Transaction } from '../database/transaction.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { lockLog, readOrigin } from './checkpoints.sql.ts';
 import { keepHead } from './head.ts';
-import { bodyOf, type NoteKey, signHead, type TreeHead, vkeyOf } from './note.ts';
+import { bodyOf, NoteKey, signHead, TreeHead, vkeyOf } from './note.ts';
 import {
   insertKey,
   insertSignatures,

@@ -1,7 +1,7 @@
 /** SQL of the signatures and time stamps of checkpoints. */
-import { execute, executing, query, querying, queryingFirst, type Transaction } from '../database/transaction.ts';
-import type { Checkpoint } from './checkpoints.sql.ts';
-import { type NoteKey, noteOf, type TreeHead } from './note.ts';
+import { execute, executing, query, querying, queryingFirst, Transaction } from '../database/transaction.ts';
+import { Checkpoint } from './checkpoints.sql.ts';
+import { NoteKey, noteOf, TreeHead } from './note.ts';
 
 /** A recorded key, in Base64. */
 export type LogKey = Readonly<{

@@ -1,7 +1,7 @@
 /** Checkpoints in words. */
-import { type Month, monthName } from '../month.ts';
+import { Month, monthName } from '../month.ts';
 import { plural } from '../text.ts';
-import type { CheckpointOf } from './closing.sql.ts';
+import { CheckpointOf } from './closing.sql.ts';
 
 /** `3,028 facts` */
 export const factsOf = ({ size }: Pick<CheckpointOf, 'size'>) => plural(size, 'fact');

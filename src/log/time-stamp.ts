@@ -5,7 +5,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { DateTime } from 'luxon';
-import type * as Pkijs from 'pkijs';
+import * as Pkijs from 'pkijs';
 import { reasonOf } from '../errors/refusals.ts';
 
 const SHA_256 = '2.16.840.1.101.3.4.2.1';

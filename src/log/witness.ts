@@ -3,10 +3,10 @@
  * that the witness saw before. If a log shows different histories to two witnesses, they find out when they compare
  * their checkpoints.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readCheckpointOf, readCheckpoints } from './checkpoints.sql.ts';
-import { isSignedBy, type NoteKey, readKey, readNote, type TreeHead } from './note.ts';
+import { isSignedBy, NoteKey, readKey, readNote, TreeHead } from './note.ts';
 import { insertSignatures, readNoteOf } from './signatures.sql.ts';
 import { consistencyProof, hashLines, isConsistent, knownNodes } from './tree.ts';
 

@@ -4,15 +4,15 @@
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
-import type { ActorContext, Installation } from '../people/audit-events.ts';
+import { ActorContext, Installation } from '../people/audit-events.ts';
 import { signMessage } from './dkim.ts';
-import type { EmailContent, EmailState } from './email.ts';
-import type { AttemptOutcome } from './log.sql.ts';
-import { composeMessage, type Envelope, envelopeOf } from './message.ts';
-import type { Offer } from './outbox.sql.ts';
-import { type RetryOptions, statusAfter } from './retry.ts';
+import { EmailContent, EmailState } from './email.ts';
+import { AttemptOutcome } from './log.sql.ts';
+import { composeMessage, Envelope, envelopeOf } from './message.ts';
+import { Offer } from './outbox.sql.ts';
+import { RetryOptions, statusAfter } from './retry.ts';
 import { whyRefusedInSandbox } from './sandbox.ts';
-import type { SendOutcome, Transport } from './transport.ts';
+import { SendOutcome, Transport } from './transport.ts';
 
 /** The result of one attempt. A `deferred` e-mail is retried later. */
 export type SendResult = Readonly<{

@@ -1,5 +1,5 @@
-import { execute, querying, type Transaction } from '../database/transaction.ts';
-import type { ListedEmail } from './log.sql.ts';
+import { execute, querying, Transaction } from '../database/transaction.ts';
+import { ListedEmail } from './log.sql.ts';
 
 export type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal_reason'>;
 

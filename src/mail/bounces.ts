@@ -3,11 +3,11 @@
  * was given up, the e-mail becomes `bounced` and needs attention; if only a copy was, it stays sent. A repeated report
  * changes nothing.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import type { ReportedBounce } from './bounce-report.ts';
-import { insertBounces, readBounces, readByMessageIds, type Target } from './bounces.sql.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ReportedBounce } from './bounce-report.ts';
+import { insertBounces, readBounces, readByMessageIds, Target } from './bounces.sql.ts';
 import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './outbox.sql.ts';
 

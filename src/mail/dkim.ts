@@ -2,11 +2,11 @@
  * Signs e-mails (DKIM, RFC 6376), so that recipients can verify the sender's domain and the content, above all bank
  * details. A message is signed when it is composed, so that a repeated one has the same bytes.
  */
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, KeyObject } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import DKIM from 'nodemailer/lib/dkim';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
 
 type SigningContext = Readonly<{ environment: Pick<Environment, 'dkimKey'>; settings: Settings }>;
 

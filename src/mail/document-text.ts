@@ -2,12 +2,12 @@
  * Renders the e-mail of a document: collects the data of its templates. Refusals: settings_invalid (an unusable
  * template), file_unreadable.
  */
-import { addressLine, type PaymentFact, present } from '../documents/present.ts';
-import type { DocumentSnapshot } from '../documents/snapshot.ts';
+import { addressLine, PaymentFact, present } from '../documents/present.ts';
+import { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import { issuerView } from './letter.ts';
-import type { EmailText } from './message.ts';
-import type { EmailTemplates } from './templates.ts';
+import { EmailText } from './message.ts';
+import { EmailTemplates } from './templates.ts';
 import { oneLine } from './text.ts';
 
 /** The data of an e-mail that its document does not contain. */

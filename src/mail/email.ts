@@ -1,11 +1,11 @@
 /** The state of an e-mail in the outbox, and its composed content. */
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { ActorContext, Installation } from '../people/audit-events.ts';
-import type { EmailKind, OtherEmailKind } from './kinds.ts';
-import type { Attachment, EmailText, Mailbox } from './message.ts';
-import type { EmailTemplates } from './templates.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { ActorContext, Installation } from '../people/audit-events.ts';
+import { EmailKind, OtherEmailKind } from './kinds.ts';
+import { Attachment, EmailText, Mailbox } from './message.ts';
+import { EmailTemplates } from './templates.ts';
 
 export * from './letter.ts';
 export * from './text.ts';

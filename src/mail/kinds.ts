@@ -1,4 +1,4 @@
-import type { DocumentKind } from '../documents/snapshot.ts';
+import { DocumentKind } from '../documents/snapshot.ts';
 
 export const OTHER_EMAIL_KINDS = [
   'reminder',

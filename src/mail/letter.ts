@@ -1,11 +1,11 @@
 /** The fields of every template, and of those of e-mails to partners. */
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { localeOf } from '../documents/locale.ts';
 import { addressLine } from '../documents/present.ts';
 import { readPartners } from '../partners/partners.sql.ts';
-import type { Installation } from '../people/audit-events.ts';
-import type { EmailView } from './templates.ts';
+import { Installation } from '../people/audit-events.ts';
+import { EmailView } from './templates.ts';
 import { oneLine } from './text.ts';
 
 export const issuerView = (

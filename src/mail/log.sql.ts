@@ -1,9 +1,9 @@
 /** Records the outcomes of attempts, and reads the e-mail log. */
-import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
-import type { EmailStatus } from './email.ts';
-import type { EmailKind } from './kinds.ts';
-import type { AttemptFacts } from './outbox.sql.ts';
+import { prepared, query, querying, Transaction } from '../database/transaction.ts';
+import { Scope } from '../people/scope.ts';
+import { EmailStatus } from './email.ts';
+import { EmailKind } from './kinds.ts';
+import { AttemptFacts } from './outbox.sql.ts';
 
 export type AttemptOutcome = Partial<AttemptFacts> &
   Readonly<{

@@ -1,12 +1,12 @@
 /**
  * The e-mail log. A row of `email_attempts` is written when an attempt ends and never changes. Refusal: email_unknown.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { DELIVER, type Remedy, toDo } from '../remedy.ts';
+import { DELIVER, Remedy, toDo } from '../remedy.ts';
 import { plural } from '../text.ts';
-import type { EmailKind } from './kinds.ts';
-import { type AttemptOutcome, insertOutcomes, type ListedEmail, readEmails } from './log.sql.ts';
+import { EmailKind } from './kinds.ts';
+import { AttemptOutcome, insertOutcomes, ListedEmail, readEmails } from './log.sql.ts';
 import { lockEmails } from './outbox.sql.ts';
 
 /**

@@ -2,7 +2,7 @@
  * The outbox: queueing, reading and offering e-mails. Offers are prepared and take several at once, because a month's
  * delivery offers one for every document.
  */
-import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
+import { CLAIMED, DueItems, itemHash } from '../database/claims.ts';
 import {
   execute,
   executing,
@@ -11,12 +11,12 @@ import {
   querying,
   queryingOne,
   queryingValue,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
-import type { Installation } from '../people/audit-events.ts';
-import type { EmailState, EmailSubject } from './email.ts';
-import type { OtherEmailKind } from './kinds.ts';
+import { Installation } from '../people/audit-events.ts';
+import { EmailState, EmailSubject } from './email.ts';
+import { OtherEmailKind } from './kinds.ts';
 
 /** The columns that say what an e-mail without a document is about. */
 const subjectOf = (of = '') =>

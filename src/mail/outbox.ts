@@ -4,21 +4,21 @@
  * run.
  */
 import { Claims, workOn } from '../database/claims.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import { ActorContext } from '../people/audit-events.ts';
 import {
   attempt,
   ELSEWHERE,
   messageOf,
   messageToRepeat,
-  type OutgoingEmail,
-  type Sender,
-  type SendResult,
+  OutgoingEmail,
+  Sender,
+  SendResult,
   takeOver,
   whyUnsendable,
 } from './attempt.ts';
-import type { EmailComposer, EmailState, EmailSubject, Mailer } from './email.ts';
+import { EmailComposer, EmailState, EmailSubject, Mailer } from './email.ts';
 import { recordOutcome } from './log.ts';
 import { dueOtherEmails, offerEmail, readOtherEmail, setAside, wakeOtherEmails } from './outbox.sql.ts';
 import { queueForNewAddresses } from './resend.ts';

@@ -2,13 +2,13 @@
  * Resends an e-mail without a document by a new one with its own Message-ID. Refusals: email_unknown, email_unfinished,
  * argument_invalid, recipient_refused.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import type { EmailSubject } from './email.ts';
-import type { ListedEmail } from './log.sql.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { EmailSubject } from './email.ts';
+import { ListedEmail } from './log.sql.ts';
 import { nameOf, readEmail } from './log.ts';
 import { insertRepetitions, readLatest, readNewAddresses } from './outbox.sql.ts';
 import { refuseRecipient } from './sandbox.ts';

@@ -9,7 +9,7 @@
  * A queued e-mail is retried after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`. The
  * worker that tried the e-mail does not try it again for a minute, but other workers may take it sooner.
  */
-import type { SendOutcome } from './transport.ts';
+import { SendOutcome } from './transport.ts';
 
 export type RetryOptions = Readonly<{
   /** Whether an attempt with an unknown outcome is repeated once. */

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { mailDomain } from '../documents/issue/context.ts';
-import type { Installation } from '../people/audit-events.ts';
+import { Installation } from '../people/audit-events.ts';
 import { minuteOf } from '../text.ts';
 import { messageOf, whyUnsendable } from './attempt.ts';
 import { letterView } from './letter.ts';

@@ -6,12 +6,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Handlebars from 'handlebars';
 import { compile } from 'html-to-text';
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { overridesIn } from '../config/overrides.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
-import { type EmailKind, OTHER_EMAIL_KINDS } from './kinds.ts';
-import type { EmailText } from './message.ts';
+import { EmailKind, OTHER_EMAIL_KINDS } from './kinds.ts';
+import { EmailText } from './message.ts';
 import { oneLine } from './text.ts';
 
 /** The `txt` of a kind is optional. */

@@ -1,17 +1,17 @@
 /** The steps after a close: delivers the issued documents, then notifies finance and the auditor. */
-import type { OnClosed } from '../close/run.ts';
-import type { Database } from '../database/database.ts';
+import { OnClosed } from '../close/run.ts';
+import { Database } from '../database/database.ts';
 import { deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
-import type { Delivery } from '../delivery/document.ts';
+import { Delivery } from '../delivery/document.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { takeDueCheckpoint } from '../log/checkpoint.ts';
-import type { Checkpoint } from '../log/checkpoints.sql.ts';
-import type { TreeHead } from '../log/note.ts';
+import { Checkpoint } from '../log/checkpoints.sql.ts';
+import { TreeHead } from '../log/note.ts';
 import { signCheckpoints, stampCheckpoints } from '../log/sign.ts';
-import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
-import type { Month } from '../month.ts';
-import { sendEvents, sendEventsForever, type WebhookReporter } from '../partner-events/send.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { EmailResult, sendOtherEmails } from '../mail/outbox.ts';
+import { Month } from '../month.ts';
+import { sendEvents, sendEventsForever, WebhookReporter } from '../partner-events/send.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { refuseWhilePaused, whileNotPaused } from '../people/pauses.ts';
 import { COMPOSERS } from './emails/composers.ts';
 

@@ -5,10 +5,10 @@
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
-import { type LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson } from '../json.ts';
 import { IDENTIFIER } from '../partners/file.ts';
-import { type GivenFile, readerOf } from '../reading/aside.ts';
+import { GivenFile, readerOf } from '../reading/aside.ts';
 import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine } from '../reading/limits.ts';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '../values.ts';
 

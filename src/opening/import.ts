@@ -10,7 +10,7 @@ import { basename } from 'node:path';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from '../documents/emails.sql.ts';
 import { refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { recordIssuerVersion } from '../documents/issue/issuer-version.sql.ts';
@@ -18,18 +18,18 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
-import { readTotals, type Totals } from '../ledger/control.ts';
+import { readTotals, Totals } from '../ledger/control.ts';
 import { Amount } from '../money.ts';
 import { readEarliestPostableDate } from '../payments/payments.sql.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { type OpeningItem, parseOpening, problemAt } from './file.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { OpeningItem, parseOpening, problemAt } from './file.ts';
 import {
-  type Carrying,
+  Carrying,
   insertCash,
   insertDocuments,
   insertOpening,
   insertTotals,
-  type OpeningTotal,
+  OpeningTotal,
   readClashes,
   readOpenings,
 } from './openings.sql.ts';

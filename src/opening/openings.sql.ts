@@ -1,6 +1,6 @@
 /** Writes and reads openings, with the open parts of their items. */
-import { execute, executing, query, querying, queryingValue, type Transaction } from '../database/transaction.ts';
-import type { OpeningItem } from './file.ts';
+import { execute, executing, query, querying, queryingValue, Transaction } from '../database/transaction.ts';
+import { OpeningItem } from './file.ts';
 
 type NewOpening = Readonly<{
   cutOverOn: string;

@@ -6,14 +6,14 @@
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { voidDocuments } from '../documents/corrections.sql.ts';
-import { dateOfAction, type IssueContext } from '../documents/issue/context.ts';
+import { dateOfAction, IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { openPaymentContext } from '../payments/context.ts';
 import { reverseAll } from '../payments/reverse.ts';
-import { type CarriedItem, readItems, readOpenings } from './openings.sql.ts';
+import { CarriedItem, readItems, readOpenings } from './openings.sql.ts';
 
 type OpeningReversal = Readonly<{
   openingId?: number | undefined;

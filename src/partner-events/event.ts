@@ -3,19 +3,12 @@
  * or fact, so its content never changes.
  */
 import { createHash } from 'node:crypto';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { Amount } from '../money.ts';
 import { instant } from '../quotes/accept.ts';
-import {
-  type FactRow,
-  type LedgerEventRow,
-  type PageRow,
-  readEventFacts,
-  readEventPage,
-  readEventRows,
-} from './events.sql.ts';
+import { FactRow, LedgerEventRow, PageRow, readEventFacts, readEventPage, readEventRows } from './events.sql.ts';
 
 export const EVENT_TYPES = [
   'quote.accepted',

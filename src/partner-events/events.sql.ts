@@ -1,8 +1,8 @@
 /** SQL of partner events. */
 
-import { execute, prepared, querying, queryingValue, queryOne, type Transaction } from '../database/transaction.ts';
-import type { RowFacts } from '../ledger/row.ts';
-import type { NumberRange } from '../log/lines.sql.ts';
+import { execute, prepared, querying, queryingValue, queryOne, Transaction } from '../database/transaction.ts';
+import { RowFacts } from '../ledger/row.ts';
+import { NumberRange } from '../log/lines.sql.ts';
 
 export type PageRow = Readonly<{
   installation_id: string;

@@ -1,7 +1,7 @@
-import type { Environment } from '../config/environment.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Environment } from '../config/environment.ts';
+import { Transaction } from '../database/transaction.ts';
 import { keysByCheck } from './signature.ts';
-import { type Webhook, webhookOf, withoutSecrets } from './webhook.ts';
+import { Webhook, webhookOf, withoutSecrets } from './webhook.ts';
 import { readWebhooks } from './webhooks.sql.ts';
 
 export type WebhookHealth = Readonly<{

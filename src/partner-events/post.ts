@@ -3,10 +3,10 @@
  * checked when the name is resolved, so that no partner can make this program call a machine in the program's own
  * network. Redirects are not followed.
  */
-import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
+import { LookupAddress, LookupOptions, lookup } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
-import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
+import { BlockList, isIP, isIPv6, LookupFunction } from 'node:net';
 
 /** The time limit for the connection and the whole answer. */
 const TIMEOUT_MILLISECONDS = 10_000;

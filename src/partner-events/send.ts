@@ -9,19 +9,19 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Claims, workOn } from '../database/claims.ts';
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { readInstallation } from '../database/installation.sql.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { writeExactJson } from '../json.ts';
 import { packageVersion } from '../package.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { type PartnerEvent, readPartnerEvents } from './event.ts';
-import { type Answer, openPoster, type Poster } from './post.ts';
+import { PartnerEvent, readPartnerEvents } from './event.ts';
+import { Answer, openPoster, Poster } from './post.ts';
 import { Publisher } from './publish.ts';
 import { keysByCheck, secretOf, signedHeaders } from './signature.ts';
-import { isProduction, type WebhookContext } from './webhook.ts';
-import { acknowledge, beginTurn, dueWebhooks, readWebhooks, recordFailure, type WebhookRow } from './webhooks.sql.ts';
+import { isProduction, WebhookContext } from './webhook.ts';
+import { acknowledge, beginTurn, dueWebhooks, readWebhooks, recordFailure, WebhookRow } from './webhooks.sql.ts';
 
 export type WebhookReporter = Readonly<{
   onWebhookSent?: ((partnerId: string, events: number) => void) | undefined;

@@ -3,7 +3,7 @@
  * from a key of the environment, so that neither the database nor a backup reveals the secret.
  */
 import { createHmac } from 'node:crypto';
-import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
+import { Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 
 type SecretOf = Readonly<{

@@ -4,18 +4,18 @@
  * webhook_key_unusable.
  */
 
-import type { DateTime } from 'luxon';
-import type { Environment } from '../config/environment.ts';
+import { DateTime } from 'luxon';
+import { Environment } from '../config/environment.ts';
 import { readInstallation } from '../database/installation.sql.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
-import { changesBetween, fieldsOf, type Value } from '../people/field-changes.ts';
+import { Actor, recordEvent } from '../people/audit-events.ts';
+import { changesBetween, fieldsOf, Value } from '../people/field-changes.ts';
 import { readLastArchived, readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
 import { keyCheck, keysByCheck, requiredKey, secretOf, secretText } from './signature.ts';
-import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } from './webhooks.sql.ts';
+import { lockWebhook, readWebhooks, removeUrl, WebhookRow, writeWebhook } from './webhooks.sql.ts';
 
 /** The period in which events are signed with the previous secret as well. */
 const OVERLAP_HOURS = 24;

@@ -1,5 +1,5 @@
-import type { DueItems } from '../database/claims.ts';
-import { execute, executing, query, type Transaction } from '../database/transaction.ts';
+import { DueItems } from '../database/claims.ts';
+import { execute, executing, query, Transaction } from '../database/transaction.ts';
 
 export type WebhookRow = Readonly<{
   partner_id: string;

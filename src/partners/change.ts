@@ -5,8 +5,8 @@
 import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
 import { termsOn } from './cancellation.ts';
 import { cutRateOn } from './cut-rate.ts';
-import { type PartnerRecord, parsePartners } from './file.ts';
-import type { PartnerView } from './partners.sql.ts';
+import { PartnerRecord, parsePartners } from './file.ts';
+import { PartnerView } from './partners.sql.ts';
 
 /** The places of the fields in the record. Those of `policy` belong to the policy that the change names. */
 const PATHS = {

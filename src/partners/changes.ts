@@ -1,20 +1,13 @@
 /** Records the fields of each partner that an import changed, as audit events. */
-import type { Transaction } from '../database/transaction.ts';
-import { type ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
-import { type Actor, recordEvents } from '../people/audit-events.ts';
-import {
-  applyChanges,
-  changesBetween,
-  type FieldChange,
-  fieldsOf,
-  type Value,
-  valueText,
-} from '../people/field-changes.ts';
+import { Transaction } from '../database/transaction.ts';
+import { ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
+import { Actor, recordEvents } from '../people/audit-events.ts';
+import { applyChanges, changesBetween, FieldChange, fieldsOf, Value, valueText } from '../people/field-changes.ts';
 import { cancellationText } from './cancellation.ts';
 import { cutRateText } from './cut-rate.ts';
 import {
   ALWAYS,
-  type PartnerView,
+  PartnerView,
   readArrangements,
   readInactive,
   readPartnerEvents,

@@ -4,12 +4,12 @@
  */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { DateTime } from 'luxon';
-import type { EnvironmentName } from '../config/environment.ts';
+import { DateTime } from 'luxon';
+import { EnvironmentName } from '../config/environment.ts';
 import { CLIENT_LOCKS, takeLockOf } from '../database/locks.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { Actor, recordEvent } from '../people/audit-events.ts';
 import { insertClient, insertRevocation, insertSecret, partnerExists, readClients } from './clients.sql.ts';
 import { IDENTIFIER } from './file.ts';
 

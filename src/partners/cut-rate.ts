@@ -1,5 +1,5 @@
 /** The rate of a partner's cut: one value, or rates from days on in the partner's time zone. Pure. */
-import type { PolicyRecord } from './file.ts';
+import { PolicyRecord } from './file.ts';
 
 type CutRate = PolicyRecord['partner_cut_rate'];
 

@@ -4,19 +4,19 @@
  * that has balance transactions. Refusals: partners_invalid, partner_parent_invalid, arrangement_change, we_are_fixed.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { DateTime } from 'luxon';
-import type { Settings } from '../config/settings.ts';
+import { DateTime } from 'luxon';
+import { Settings } from '../config/settings.ts';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
-import { type PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
-import type { PartnerRecord } from './file.ts';
+import { Actor, AuditEvent, recordEvent } from '../people/audit-events.ts';
+import { PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
+import { PartnerRecord } from './file.ts';
 import {
-  type AccountUse,
+  AccountUse,
   ALWAYS,
-  type Arrangement,
+  Arrangement,
   changedTerms,
   latestArrangements,
   latestMonthsWithRows,

@@ -1,19 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Settings } from '../config/settings.ts';
-import {
-  execute,
-  executing,
-  query,
-  querying,
-  queryingOne,
-  queryOne,
-  type Transaction,
-} from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { FieldChange } from '../people/field-changes.ts';
-import type { Scope } from '../people/scope.ts';
-import { type CancellationTerms, mergedTerms } from './cancellation.ts';
-import type { PartnerRecord, PolicyRecord } from './file.ts';
+import { Settings } from '../config/settings.ts';
+import { execute, executing, query, querying, queryingOne, queryOne, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { FieldChange } from '../people/field-changes.ts';
+import { Scope } from '../people/scope.ts';
+import { CancellationTerms, mergedTerms } from './cancellation.ts';
+import { PartnerRecord, PolicyRecord } from './file.ts';
 
 export type Arrangement = Readonly<{
   partner_id: string;

@@ -1,6 +1,6 @@
 /** The terms on which a partner pays, in words. Pure. */
 import { plural } from '../text.ts';
-import type { PartnerView } from './partners.sql.ts';
+import { PartnerView } from './partners.sql.ts';
 
 type Terms = Pick<PartnerView, 'payment_terms_days' | 'payment_terms_end_of_month' | 'payment_terms_day'>;
 

@@ -2,9 +2,9 @@
  * Our role (docs/settings.md, `we_are`): the partners' supplier, or the principal. The journal uses the recorded role
  * and not the setting, so that journaled entries never change. Refusal: we_are_fixed.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Asked, readRecordedWeAre, upsertWeAre } from './partners.sql.ts';
+import { Asked, readRecordedWeAre, upsertWeAre } from './partners.sql.ts';
 
 /**
  * Records the setting while the ledger has no row. After the first row, refuses a setting that differs from the

@@ -1,4 +1,4 @@
-import { execute, executing, query, querying, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, Transaction } from '../database/transaction.ts';
 import { hashOf, SECRET } from '../people/secrets.ts';
 
 export type PartnerContact = Readonly<{

@@ -4,8 +4,8 @@
  * credit_not_applicable, document_on_hold, argument_invalid, date_in_future, date_too_early.
  */
 
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { howSettled, refuseHeld } from '../documents/correctable.ts';
 import { whyNotPlaceable } from '../documents/place-credit.ts';
 import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
@@ -13,22 +13,15 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, isZero } from '../money.ts';
-import { type Remedy, toDo } from '../remedy.ts';
+import { Remedy, toDo } from '../remedy.ts';
 import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
-import {
-  type Caller,
-  dayOfAction,
-  lockPayments,
-  openPaymentContext,
-  type PaymentContext,
-  requestLinkChecks,
-} from './context.ts';
-import type { Evidence } from './evidence.ts';
+import { Caller, dayOfAction, lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from './context.ts';
+import { Evidence } from './evidence.ts';
 import { readExceptionalPayments } from './exceptions.sql.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
-import { type PayableRow, readPayers } from './open-items.sql.ts';
+import { PayableRow, readPayers } from './open-items.sql.ts';
 import { OpenItems } from './open-items.ts';
-import { type PaymentState, readLiveApplications, readPayments, readState } from './payments.sql.ts';
+import { PaymentState, readLiveApplications, readPayments, readState } from './payments.sql.ts';
 import { payableNumbered } from './read-open-items.ts';
 import { isSmallDifference } from './small-difference.ts';
 

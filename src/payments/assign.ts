@@ -3,14 +3,14 @@
  * parts stay applied. Refusals: payment_unknown, partner_unknown, payment_not_assignable.
  */
 import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { paymentState } from './apply.ts';
-import { type Caller, lockPayments, openPaymentContext } from './context.ts';
+import { Caller, lockPayments, openPaymentContext } from './context.ts';
 import { insertAssignments } from './insert.sql.ts';
-import type { PaymentState } from './payments.sql.ts';
+import { PaymentState } from './payments.sql.ts';
 
 type AssignRequest = Readonly<{
   paymentId: number;

@@ -1,6 +1,6 @@
-import { query, queryingFirst, type Transaction } from '../database/transaction.ts';
-import type { PaymentContext } from './context.ts';
-import type { BankLineState } from './enums.ts';
+import { query, queryingFirst, Transaction } from '../database/transaction.ts';
+import { PaymentContext } from './context.ts';
+import { BankLineState } from './enums.ts';
 
 export type BookableLine = Readonly<{
   bank_line_id: number;

@@ -2,13 +2,13 @@
  * Books bank lines that are not customers' money: bank charges, interest, transfers between our accounts. A booking can
  * be replaced and taken back. Refusals: argument_invalid.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
-import { type BookableLine, insertBookings, readBookableLine } from './bank-booking.sql.ts';
-import { type Caller, lockPayments, openPaymentContext } from './context.ts';
+import { BookableLine, insertBookings, readBookableLine } from './bank-booking.sql.ts';
+import { Caller, lockPayments, openPaymentContext } from './context.ts';
 
 export const BOOKING_KINDS = ['charges', 'interest', 'transfer', 'other'] as const;
 

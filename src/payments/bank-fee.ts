@@ -4,7 +4,7 @@
  */
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
+import { isSmallDifference, SmallDifferences } from './small-difference.ts';
 
 type Owing = Readonly<{
   balance: string;

@@ -8,11 +8,11 @@
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { requestLinkChecks as requestChecks } from '../documents/emails.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readEarliestPostableDate } from './payments.sql.ts';
 
 export type Caller = ActorContext;

@@ -1,8 +1,8 @@
 /** Reasons not to apply a payment automatically even though a rule matches. Pure. */
 import { Amount } from '../money.ts';
-import type { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
-import type { OpenItems } from './open-items.ts';
-import type { FoundReference, PartialReference, ShortReference } from './reference.ts';
+import { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
+import { OpenItems } from './open-items.ts';
+import { FoundReference, PartialReference, ShortReference } from './reference.ts';
 
 export type FoundNumbers = Readonly<{
   /** All named documents, in any currency, including guesses. */

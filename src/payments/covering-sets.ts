@@ -7,8 +7,8 @@
  * The search for the smallest set is bounded. With 40 documents, at most 91,390 sets of four are tried, and the fifth document is looked up.
  * Amounts are whole minor units below 2^53 / 5, so that every sum is exact. Larger amounts are left to finance. Pure.
  */
-import type { Amount } from '../money.ts';
-import type { Payable } from './evidence.ts';
+import { Amount } from '../money.ts';
+import { Payable } from './evidence.ts';
 
 const DOCUMENTS_TRIED = 40;
 const SET_AT_MOST = 5;

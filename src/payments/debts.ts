@@ -5,11 +5,11 @@
  * fell due. Any bank account with files of the currency may have been paid, so every one counts, unless it no longer
  * reports.
  */
-import { readReported, type Without } from '../close/books.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { readReported, Without } from '../close/books.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount, workingDaysFrom } from '../values.ts';
-import { type OwedRow, readOwed, type SkipReason } from './remind.sql.ts';
+import { OwedRow, readOwed, SkipReason } from './remind.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
 
 export type Debt = OwedRow &

@@ -6,8 +6,8 @@
 import { PROCESSORS } from '../processors/processors.ts';
 import { Amount, daysApart } from '../values.ts';
 import { meaningful, normalizeReference } from './bank/statement.ts';
-import type { Method, Source } from './enums.ts';
-import { leftOn, type TakenBack } from './payout-contents.ts';
+import { Method, Source } from './enums.ts';
+import { leftOn, TakenBack } from './payout-contents.ts';
 import { findReferences } from './reference.ts';
 
 export type ReportedPayment = Readonly<{

@@ -1,9 +1,9 @@
 /**
  * The types of matching: a receipt, the documents that it may pay, and the evidence and confidence of each match. Pure.
  */
-import type { Amount } from '../money.ts';
-import type { ReferenceField } from './bank/statement.ts';
-import type { FoundReference } from './reference.ts';
+import { Amount } from '../money.ts';
+import { ReferenceField } from './bank/statement.ts';
+import { FoundReference } from './reference.ts';
 
 export type Receipt = Readonly<{
   amount: Amount;

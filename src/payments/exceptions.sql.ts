@@ -1,8 +1,8 @@
-import { execute, query, querying, type Transaction } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
-import type { ReferenceField } from './bank/statement.ts';
+import { execute, query, querying, Transaction } from '../database/transaction.ts';
+import { Scope } from '../people/scope.ts';
+import { ReferenceField } from './bank/statement.ts';
 import { textOf } from './bank-import/bank-lines.sql.ts';
-import type { PaymentContext } from './context.ts';
+import { PaymentContext } from './context.ts';
 
 export type ExceptionKind =
   | 'unknown_payer'

@@ -7,25 +7,25 @@
  * exception_unknown, exception_needs_action.
  */
 
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import type { Scope } from '../people/scope.ts';
-import { type Remedy, type ToDo, toDo } from '../remedy.ts';
-import { type Caller, lockPayments, openPaymentContext } from './context.ts';
+import { Scope } from '../people/scope.ts';
+import { Remedy, ToDo, toDo } from '../remedy.ts';
+import { Caller, lockPayments, openPaymentContext } from './context.ts';
 import {
-  type ExceptionalPayment,
-  type ExceptionKind,
-  type ExceptionSuggestion,
+  ExceptionalPayment,
+  ExceptionKind,
+  ExceptionSuggestion,
   insertClosing,
   isClosable,
-  type PaymentException,
+  PaymentException,
   readExceptionalPayments,
   readExceptions,
   readLineTexts,
 } from './exceptions.sql.ts';
-import { type PresentMatch, readPresentMatches } from './present-suggestions.ts';
+import { PresentMatch, readPresentMatches } from './present-suggestions.ts';
 
 export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: 'unknown payer',

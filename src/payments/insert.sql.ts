@@ -1,8 +1,8 @@
 /** Each statement inserts any number of rows. Properties that a row omits are NULL. */
-import { execute, executing, query, type Transaction } from '../database/transaction.ts';
-import type { PaymentContext } from './context.ts';
-import type { Method, ReversalKind, Source } from './enums.ts';
-import type { Evidence } from './evidence.ts';
+import { execute, executing, query, Transaction } from '../database/transaction.ts';
+import { PaymentContext } from './context.ts';
+import { Method, ReversalKind, Source } from './enums.ts';
+import { Evidence } from './evidence.ts';
 
 const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly object[]) => {
   return { rows, now, eventId, earliest };

@@ -3,20 +3,20 @@
  * account is known, or its whole name is written, and no other partner has that name. Pure.
  */
 import { Info } from 'luxon';
-import { balanceOf, type FoundNumbers } from './contradictions.ts';
+import { balanceOf, FoundNumbers } from './contradictions.ts';
 import {
-  type Application,
+  Application,
   accountOf,
   CONFIDENCE,
-  type Evidence,
-  type Match,
-  type NamedDocument,
-  type Payable,
-  type Payer,
-  type Receipt,
+  Evidence,
+  Match,
+  NamedDocument,
+  Payable,
+  Payer,
+  Receipt,
 } from './evidence.ts';
-import type { OpenItems } from './open-items.ts';
-import type { ShortReference } from './reference.ts';
+import { OpenItems } from './open-items.ts';
+import { ShortReference } from './reference.ts';
 
 /**
  * Returns the certain payer of a receipt. A name speaks for a partner only where the bank writes the payer; if the bank

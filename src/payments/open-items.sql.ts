@@ -1,5 +1,5 @@
 import { querying, queryingFirst } from '../database/transaction.ts';
-import type { KnownPayer } from './open-items.ts';
+import { KnownPayer } from './open-items.ts';
 
 export type PayableRow = Readonly<{
   document_id: number;

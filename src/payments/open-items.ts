@@ -1,18 +1,18 @@
 import { Amount } from '../money.ts';
-import type { ReferenceField } from './bank/statement.ts';
-import type { OpenCredit, Payable, PlacedCredit, Receipt } from './evidence.ts';
-import { type NamePlace, PayerNames } from './payer-names.ts';
+import { ReferenceField } from './bank/statement.ts';
+import { OpenCredit, Payable, PlacedCredit, Receipt } from './evidence.ts';
+import { NamePlace, PayerNames } from './payer-names.ts';
 import {
   CarriedNumbers,
-  type FoundCreditNote,
-  type FoundReference,
-  type FoundReferences,
+  FoundCreditNote,
+  FoundReference,
+  FoundReferences,
   findCreditNotes,
   findReferences,
-  type ShortReference,
+  ShortReference,
   WITHOUT_YEAR,
 } from './reference.ts';
-import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
+import { isSmallDifference, SmallDifferences } from './small-difference.ts';
 
 export type KnownPayer = Readonly<{
   partner_id: string;

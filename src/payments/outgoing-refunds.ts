@@ -2,16 +2,16 @@
  * Matches recorded refunds to the bank's debit lines, whichever is known first. The journal moves the refund to the
  * bank account of the line.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount, daysApart } from '../values.ts';
-import type { PaymentContext } from './context.ts';
+import { PaymentContext } from './context.ts';
 import { containsReference } from './duplicates.ts';
 import {
-  type EqualDebit,
+  EqualDebit,
   insertRefundMatches,
-  type NewRefundMatch,
-  type OutgoingLine,
-  type RecordedRefund,
+  NewRefundMatch,
+  OutgoingLine,
+  RecordedRefund,
   readEqualDebits,
   readRefunds,
   readUnmatchedDebits,

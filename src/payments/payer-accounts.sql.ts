@@ -1,5 +1,5 @@
-import { execute, querying, type Transaction } from '../database/transaction.ts';
-import type { PaymentContext } from './context.ts';
+import { execute, querying, Transaction } from '../database/transaction.ts';
+import { PaymentContext } from './context.ts';
 
 type AccountUse = Readonly<{
   payer_account: string;

@@ -3,11 +3,11 @@
  * payer's name must be the partner's own; if the bank gives no name, finance must have named the payer. An account can
  * be forgotten, and a later application makes it known again. Refusal: payer_account_unknown.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Caller, lockPayments, openPaymentContext } from './context.ts';
+import { Caller, lockPayments, openPaymentContext } from './context.ts';
 import { readPayers } from './open-items.sql.ts';
-import type { KnownPayer } from './open-items.ts';
+import { KnownPayer } from './open-items.ts';
 import { insertForgottenAccount, readAccountUses } from './payer-accounts.sql.ts';
 import { PayerNames } from './payer-names.ts';
 

@@ -1,6 +1,6 @@
 /** Amounts have the digits of their currency. Missing values are `null`. */
 import { Amount } from '../money.ts';
-import type { PaymentRow } from './payments.sql.ts';
+import { PaymentRow } from './payments.sql.ts';
 
 export type PaymentJson = ReturnType<typeof paymentJson>;
 

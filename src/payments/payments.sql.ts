@@ -1,7 +1,7 @@
-import { query, querying, queryingFirst, queryOne, type Transaction } from '../database/transaction.ts';
-import type { Candidate } from './duplicates.ts';
-import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
-import type { Evidence } from './evidence.ts';
+import { query, querying, queryingFirst, queryOne, Transaction } from '../database/transaction.ts';
+import { Candidate } from './duplicates.ts';
+import { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
+import { Evidence } from './evidence.ts';
 
 export async function readEarliestPostableDate(tx: Transaction) {
   const sql = `SELECT earliest_postable_date() AS day`;

@@ -3,7 +3,7 @@
  * payout therefore consists of the oldest payments, up to a certain one, less a plausible fee. Pure.
  */
 import { Amount, minorDigits } from '../money.ts';
-import type { ReversalKind } from './enums.ts';
+import { ReversalKind } from './enums.ts';
 
 export type TakenBack = Readonly<{
   amount: string;

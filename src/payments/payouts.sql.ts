@@ -1,7 +1,7 @@
-import { execute, query, querying, type Transaction } from '../database/transaction.ts';
-import type { PaymentContext } from './context.ts';
+import { execute, query, querying, Transaction } from '../database/transaction.ts';
+import { PaymentContext } from './context.ts';
 import { TAKEN_BACK } from './payments.sql.ts';
-import { leftOn, type TakenBack, type WithProcessor } from './payout-contents.ts';
+import { leftOn, TakenBack, WithProcessor } from './payout-contents.ts';
 
 /** Returns the ids of the payouts, by bank line id. */
 export async function insertPayouts(

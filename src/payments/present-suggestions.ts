@@ -3,13 +3,13 @@
  * consider later invoices, payers that finance has named, and accounts learned since. Only lists show current
  * suggestions. Reminders use the suggestions that were made at the import.
  */
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
-import type { Match, Suggestion } from './evidence.ts';
-import type { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
+import { Match, Suggestion } from './evidence.ts';
+import { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
 import { match } from './match.ts';
-import type { OpenItems } from './open-items.ts';
+import { OpenItems } from './open-items.ts';
 import { readOpenItems } from './read-open-items.ts';
 
 export type PresentMatch = Readonly<{

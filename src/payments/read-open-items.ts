@@ -1,10 +1,10 @@
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import type { ReferenceField } from './bank/statement.ts';
+import { ReferenceField } from './bank/statement.ts';
 import {
-  type PayableRow,
+  PayableRow,
   readCarriedNumbers,
   readCreditNotes,
   readPayable,

@@ -5,22 +5,22 @@
  */
 
 import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { howSettled } from '../documents/correctable.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
-import type { Amount } from '../money.ts';
+import { Amount } from '../money.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { applicable, applyTo, assumePayer, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
-import { type Caller, lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from './context.ts';
-import { type Candidate, identify, type ReportedPayment } from './duplicates.ts';
-import type { Method } from './enums.ts';
+import { Caller, lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from './context.ts';
+import { Candidate, identify, ReportedPayment } from './duplicates.ts';
+import { Method } from './enums.ts';
 import { CONFIDENCE } from './evidence.ts';
 import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
-import type { PayableRow } from './open-items.sql.ts';
+import { PayableRow } from './open-items.sql.ts';
 import { countIdentity, readCandidates, readState } from './payments.sql.ts';
 import { payableNumbered } from './read-open-items.ts';
 

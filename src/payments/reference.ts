@@ -5,7 +5,7 @@
  * creditor reference (ISO 11649) is certain if its check digits are right; otherwise it names nothing. Pure.
  */
 import { creditorReferenceOf } from '../documents/creditor-reference.ts';
-import type { ReferenceField } from './bank/statement.ts';
+import { ReferenceField } from './bank/statement.ts';
 
 export type FoundReference = Readonly<{
   number: string;

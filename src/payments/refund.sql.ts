@@ -1,5 +1,5 @@
-import { querying, queryOne, type Transaction } from '../database/transaction.ts';
-import type { PaymentContext } from './context.ts';
+import { querying, queryOne, Transaction } from '../database/transaction.ts';
+import { PaymentContext } from './context.ts';
 
 /** Returns the date of the refund's journal entry. */
 export async function insertRefund(

@@ -3,16 +3,16 @@
  * document_unknown, credit_not_refundable, document_on_hold, credit_amount_too_large, refund_repeated, amount_invalid,
  * date_in_future, date_too_early.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuseHeld } from '../documents/correctable.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { openLine } from './bank-booking.ts';
-import { type Caller, dayOfAction, lockPayments, openPaymentContext } from './context.ts';
-import type { RefundMethod } from './enums.ts';
-import type { PayableRow } from './open-items.sql.ts';
+import { Caller, dayOfAction, lockPayments, openPaymentContext } from './context.ts';
+import { RefundMethod } from './enums.ts';
+import { PayableRow } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { payableNumbered } from './read-open-items.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';

@@ -14,16 +14,16 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Without } from '../close/books.ts';
+import { Without } from '../close/books.ts';
 import { todayOf } from '../config/today.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { queueEmails } from '../mail/outbox.sql.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import type { Caller } from './context.ts';
-import { type Debt, isWorthALetter, readDebts } from './debts.ts';
-import { insertReminders, type OwedRow, readRemindedOn, type SkipReason } from './remind.sql.ts';
+import { Caller } from './context.ts';
+import { Debt, isWorthALetter, readDebts } from './debts.ts';
+import { insertReminders, OwedRow, readRemindedOn, SkipReason } from './remind.sql.ts';
 
 type DueReminder = Readonly<{
   partner_id: string;

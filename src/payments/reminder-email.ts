@@ -6,12 +6,12 @@
 
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { Locale } from '../documents/locale.ts';
-import { type EmailComposer, oneLine, partnerLetter } from '../mail/email.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Locale } from '../documents/locale.ts';
+import { EmailComposer, oneLine, partnerLetter } from '../mail/email.ts';
 import { Amount, daysApart, monthName } from '../values.ts';
-import { type Debt, dunned, leftToPay, readDebts } from './debts.ts';
-import { type OpenCredit, type OwedRow, readOpenCredits, readPdfsToAttach, readReminded } from './remind.sql.ts';
+import { Debt, dunned, leftToPay, readDebts } from './debts.ts';
+import { OpenCredit, OwedRow, readOpenCredits, readPdfsToAttach, readReminded } from './remind.sql.ts';
 import { skippedOf, whySkipped } from './remind.ts';
 
 /** Overdue documents come first. The payment pages have all documents. */

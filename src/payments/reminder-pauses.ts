@@ -4,12 +4,12 @@
  * reminders_not_paused.
  */
 import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import type { Caller } from './context.ts';
+import { Caller } from './context.ts';
 import { insertReminderPause, readReminderPause } from './reminder-pauses.sql.ts';
 
 /** Pauses the reminders through a day, or ends the pause if `until` is null. */

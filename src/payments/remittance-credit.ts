@@ -3,9 +3,9 @@
  * named invoices. Pure.
  */
 import { Amount } from '../money.ts';
-import type { ReferenceField } from './bank/statement.ts';
-import type { OpenCredit, Payable, PlacedCredit } from './evidence.ts';
-import type { OpenItems } from './open-items.ts';
+import { ReferenceField } from './bank/statement.ts';
+import { OpenCredit, Payable, PlacedCredit } from './evidence.ts';
+import { OpenItems } from './open-items.ts';
 
 export function namedCredit(
   references: readonly ReferenceField[],

@@ -4,36 +4,29 @@
  * payment_is_share, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
  */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
-import type { Amount } from '../money.ts';
+import { Amount } from '../money.ts';
 import { toDo } from '../remedy.ts';
 import { money, paymentState, remaining, smaller } from './apply.ts';
 import { openLine, refuseUnbookable } from './bank-booking.ts';
-import {
-  type Caller,
-  dayOfAction,
-  lockPayments,
-  openPaymentContext,
-  type PaymentContext,
-  requestLinkChecks,
-} from './context.ts';
-import type { ReversalKind } from './enums.ts';
+import { Caller, dayOfAction, lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from './context.ts';
+import { ReversalKind } from './enums.ts';
 import { isShareIdentity } from './identities.ts';
 import {
   insertApplications,
   insertReinstatement,
   insertReversals,
   insertUnapplications,
-  type NewReversal,
+  NewReversal,
 } from './insert.sql.ts';
 import { readPayable } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import {
-  type LiveApplication,
-  type PaymentState,
+  LiveApplication,
+  PaymentState,
   readLiveApplications,
   readOriginal,
   readState,

@@ -4,17 +4,17 @@
  * payout_settled, payout_not_settled.
  */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
-import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import { Caller, lockPayments, openPaymentContext, PaymentContext } from './context.ts';
 import {
-  type AccountPayout,
+  AccountPayout,
   insertAccountPayouts,
   insertSettlements,
   isConnectedAccount,
-  type PayoutRow,
+  PayoutRow,
   readAccountPayouts,
   readPayouts,
   readWithProcessor,

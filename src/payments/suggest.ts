@@ -5,18 +5,9 @@
 import { Amount } from '../money.ts';
 import { bearerOf } from './bank-fee.ts';
 import { coveringRun, coveringSet } from './covering-sets.ts';
-import {
-  CONFIDENCE,
-  comparison,
-  type Evidence,
-  type NamedDocument,
-  type Payable,
-  type Payer,
-  type Receipt,
-  type Suggestion,
-} from './evidence.ts';
-import { byDueDate, type OpenItems } from './open-items.ts';
-import { type PartialReference, type ShortReference, WITHOUT_YEAR } from './reference.ts';
+import { CONFIDENCE, comparison, Evidence, NamedDocument, Payable, Payer, Receipt, Suggestion } from './evidence.ts';
+import { byDueDate, OpenItems } from './open-items.ts';
+import { PartialReference, ShortReference, WITHOUT_YEAR } from './reference.ts';
 import { lessCredit, namedCredit } from './remittance-credit.ts';
 
 type Question = Readonly<{

@@ -1,5 +1,5 @@
 import { querying } from '../database/transaction.ts';
-import type { FieldChange } from './field-changes.ts';
+import { FieldChange } from './field-changes.ts';
 
 /** Inserts events in order. `events` is a JSON array. */
 export const insertEvents = querying<

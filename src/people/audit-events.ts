@@ -4,11 +4,11 @@
  */
 
 import { hostname, userInfo } from 'node:os';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { insertEvents } from './audit-events.sql.ts';
-import type { User } from './roles.ts';
+import { User } from './roles.ts';
 
 export type Actor = Readonly<{
   /** The value of `--by` in a command, the user's login in the console, or the job's name in a job. */

@@ -1,7 +1,7 @@
 /** Challenges of sign-ins in progress. A challenge can be answered once, by the browser that has its cookie. */
 
-import type { Transaction } from '../database/transaction.ts';
-import type { ActorContext } from './audit-events.ts';
+import { Transaction } from '../database/transaction.ts';
+import { ActorContext } from './audit-events.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
 import { deleteChallenge, insertChallenge } from './sign-in.sql.ts';
 

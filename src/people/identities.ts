@@ -2,9 +2,9 @@
  * Users of an identity provider, whose own identifier identifies them. A verified e-mail address can match an invited
  * user once, or create a user. The user's groups give roles, and are read again at each sign-in.
  */
-import type { Transaction } from '../database/transaction.ts';
-import { type ActorContext, recordEvent } from './audit-events.ts';
-import type { PresentRole, Role, User } from './roles.ts';
+import { Transaction } from '../database/transaction.ts';
+import { ActorContext, recordEvent } from './audit-events.ts';
+import { PresentRole, Role, User } from './roles.ts';
 import { endSessions } from './sign-in.sql.ts';
 import {
   hasEnded,

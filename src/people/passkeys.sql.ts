@@ -1,5 +1,5 @@
-import { executing, query, type Transaction } from '../database/transaction.ts';
-import type { User } from './roles.ts';
+import { executing, query, Transaction } from '../database/transaction.ts';
+import { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 
 /** Inserts one row, or none if the credential is known, also of another user. */

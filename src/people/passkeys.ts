@@ -1,10 +1,10 @@
 /** Passkeys of users. A public key is a fact, but its signature count is updated in place. Refusal: passkey_refused. */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type ActorContext, recordEvent, recordEvents } from './audit-events.ts';
+import { ActorContext, recordEvent, recordEvents } from './audit-events.ts';
 import { insertPasskey, insertPasskeyEnds, readPasskeys, updatePasskeyUse } from './passkeys.sql.ts';
-import type { User } from './roles.ts';
+import { User } from './roles.ts';
 
 export async function addPasskey(
   tx: Transaction,

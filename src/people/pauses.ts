@@ -3,13 +3,13 @@
  * in migrations/001_foundation.sql); background work checks first. Refusals: paused, already_paused.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type ActorContext, recordEvent } from './audit-events.ts';
-import { insertPause, isPaused, type Pause, readPauses } from './pauses.sql.ts';
+import { ActorContext, recordEvent } from './audit-events.ts';
+import { insertPause, isPaused, Pause, readPauses } from './pauses.sql.ts';
 
 /** So that an action does no long work that the database then refuses. */
 export async function refuseWhilePaused(tx: Transaction) {

@@ -3,7 +3,7 @@
  * (src/actions). Refusal: role_needed.
  */
 import { refuse } from '../errors/refusals.ts';
-import type { Scope } from './scope.ts';
+import { Scope } from './scope.ts';
 
 /** Every role can read. Apart from that, no role includes another role. */
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;

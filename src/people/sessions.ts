@@ -5,12 +5,11 @@
  */
 
 import { DateTime } from 'luxon';
-import type { Transaction } from '../database/transaction.ts';
-import { type Actor, type ActorContext, type Installation, recordEvent } from './audit-events.ts';
-import type { User } from './roles.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Actor, ActorContext, Installation, recordEvent } from './audit-events.ts';
+import { User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';
-import type { Session, SignInMethod } from './sign-in.sql.ts';
-import { endSessionNumbered, insertSession, isElsewhere } from './sign-in.sql.ts';
+import { endSessionNumbered, insertSession, isElsewhere, Session, SignInMethod } from './sign-in.sql.ts';
 
 const KEPT_DAYS = 30;
 

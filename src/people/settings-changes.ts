@@ -5,13 +5,13 @@
  */
 
 import { statSync } from 'node:fs';
-import { SECTION_NAMES, type Settings, settingsFile } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
+import { SECTION_NAMES, Settings, settingsFile } from '../config/settings.ts';
+import { Database } from '../database/database.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type ChangeEvent, readChangeEvents } from './audit-events.sql.ts';
-import { type ActorContext, recordEvent } from './audit-events.ts';
-import { applyChanges, changesBetween, fieldsOf, type Value } from './field-changes.ts';
+import { Transaction } from '../database/transaction.ts';
+import { ChangeEvent, readChangeEvents } from './audit-events.sql.ts';
+import { ActorContext, recordEvent } from './audit-events.ts';
+import { applyChanges, changesBetween, fieldsOf, Value } from './field-changes.ts';
 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';

@@ -1,4 +1,4 @@
-import type { Section } from '../config/settings.ts';
+import { Section } from '../config/settings.ts';
 import { querying } from '../database/transaction.ts';
 
 /** The sections that were adopted, each as adopted last, and what the file stated then. */

@@ -6,13 +6,13 @@
 import { existsSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { accountsFile, readAccounts } from '../config/accounts.ts';
-import { SECTION_NAMES, type Section, type Settings, sectionSchema } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
+import { SECTION_NAMES, Section, Settings, sectionSchema } from '../config/settings.ts';
+import { Database } from '../database/database.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
-import { type ActorContext, type Installation, recordEvent } from './audit-events.ts';
-import { changesBetween, type FieldChange, fieldsOf, type Value } from './field-changes.ts';
+import { ActorContext, Installation, recordEvent } from './audit-events.ts';
+import { changesBetween, FieldChange, fieldsOf, Value } from './field-changes.ts';
 import { ADOPTION, readRecorded } from './settings-changes.ts';
 import { readAdopted } from './settings-in-force.sql.ts';
 

@@ -1,6 +1,6 @@
-import type { Transaction } from '../database/transaction.ts';
-import { type Installation, recordEvent, thisProcess } from './audit-events.ts';
-import type { User } from './roles.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Installation, recordEvent, thisProcess } from './audit-events.ts';
+import { User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';
 import { insertLink, readLinkUser, replaceLinks } from './sign-in.sql.ts';
 import { loginOf } from './users.sql.ts';

@@ -1,13 +1,5 @@
-import {
-  execute,
-  executing,
-  query,
-  querying,
-  queryingFirst,
-  queryOne,
-  type Transaction,
-} from '../database/transaction.ts';
-import type { User } from './roles.ts';
+import { execute, executing, query, querying, queryingFirst, queryOne, Transaction } from '../database/transaction.ts';
+import { User } from './roles.ts';
 import { hashOf, SECRET } from './secrets.ts';
 import { loginOf, USER } from './users.sql.ts';
 

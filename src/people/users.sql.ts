@@ -1,5 +1,5 @@
-import { executing, query, querying, queryingFirst, queryingValue, type Transaction } from '../database/transaction.ts';
-import type { PresentRole, Role, User } from './roles.ts';
+import { executing, query, querying, queryingFirst, queryingValue, Transaction } from '../database/transaction.ts';
+import { PresentRole, Role, User } from './roles.ts';
 
 /** The user `u` of the surrounding query, with the current roles as JSON. */
 export const USER = `u.user_id, u.kind, personal(u.login) AS login, personal(u.name) AS name, coalesce((

@@ -5,15 +5,15 @@
  */
 
 import { LOCKS, takeLock } from '../database/locks.ts';
-import { setLocally, type Transaction } from '../database/transaction.ts';
+import { setLocally, Transaction } from '../database/transaction.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
+import { Actor, ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { readPasskeys } from './passkeys.sql.ts';
 import { removePasskeys } from './passkeys.ts';
-import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
+import { PresentRole, Role, requireRole, User } from './roles.ts';
 import { endSessions } from './sign-in.sql.ts';
-import { insertSignInLink, linkEnd, type MadeLink } from './sign-in-links.ts';
+import { insertSignInLink, linkEnd, MadeLink } from './sign-in-links.ts';
 import {
   countWithRole,
   hasUsers,

@@ -7,8 +7,8 @@ import { runAction } from '../actions/run.ts';
 import { Form } from '../console/form.tsx';
 import { Refusal } from '../errors/refusals.ts';
 import { readOwnInvoice } from './document.tsx';
-import type { InvoiceView } from './invoice.ts';
-import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
+import { InvoiceView } from './invoice.ts';
+import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 type DisputeForm = Readonly<{
   reason: string;

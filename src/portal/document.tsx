@@ -1,10 +1,10 @@
-import type { ComponentChildren } from 'preact';
-import { Card, type Column, DataTable, Facts, Figures, Marks } from '../console/kit.tsx';
-import type { Transaction } from '../database/transaction.ts';
+import { ComponentChildren } from 'preact';
+import { Card, Column, DataTable, Facts, Figures, Marks } from '../console/kit.tsx';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type FileKind, type InvoiceView, readInvoice } from './invoice.ts';
+import { FileKind, InvoiceView, readInvoice } from './invoice.ts';
 import { UnderWay } from './overview.tsx';
-import type { PartnerScreen, PartnerVisit } from './route.ts';
+import { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** Throws page_unknown, also for another partner's document. */
 export async function readOwnInvoice(

@@ -1,9 +1,9 @@
-import type { ConsoleFile } from '../console/route.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { ConsoleFile } from '../console/route.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
-import type { BoundName } from '../http/gates.ts';
-import type { Shared } from '../http/shared.ts';
-import type { FileKind, InvoiceView } from './invoice.ts';
+import { BoundName } from '../http/gates.ts';
+import { Shared } from '../http/shared.ts';
+import { FileKind, InvoiceView } from './invoice.ts';
 
 type FileType = Readonly<{
   type: string;

@@ -1,27 +1,20 @@
 /** A document as its partner sees it, as finished texts for the payment page and the partner's place. */
-import type { Environment } from '../config/environment.ts';
+import { Environment } from '../config/environment.ts';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { InvoiceInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
+import { InvoiceInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { urlBehindPage } from '../delivery/payment-link.ts';
 import { documentSnapshot } from '../documents/document.ts';
-import type { DocumentRow } from '../documents/documents.sql.ts';
+import { DocumentRow } from '../documents/documents.sql.ts';
 import { daysOverdue } from '../documents/overdue.ts';
-import { fill, type Labels, readTemplate } from '../documents/pdf/template.ts';
-import {
-  addressLine,
-  type Fact,
-  type PaymentFact,
-  type Presentation,
-  present,
-  rowKindName,
-} from '../documents/present.ts';
+import { fill, Labels, readTemplate } from '../documents/pdf/template.ts';
+import { addressLine, Fact, PaymentFact, Presentation, present, rowKindName } from '../documents/present.ts';
 import { lineTaxText } from '../documents/present-tax.ts';
 import { partnersStanding } from '../lists/invoices.ts';
-import type { Mark } from '../lists/list.ts';
+import { Mark } from '../lists/list.ts';
 import { Amount, monthName } from '../values.ts';
-import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } from './invoice.sql.ts';
+import { InvoiceFacts, isAskedFor, readInvoiceFacts, WhichInvoice } from './invoice.sql.ts';
 
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
 

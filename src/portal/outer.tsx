@@ -1,8 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ComponentChildren } from 'preact';
+import { FastifyReply, FastifyRequest } from 'fastify';
+import { ComponentChildren } from 'preact';
 import { outerPage } from '../console/page.tsx';
 import { outerOf } from '../console/problem.tsx';
-import type { Shared } from '../http/shared.ts';
+import { Shared } from '../http/shared.ts';
 
 export function sendOuterPage(
   { shared, request, reply }: { shared: Shared; request: FastifyRequest; reply: FastifyReply },

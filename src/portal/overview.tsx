@@ -1,32 +1,22 @@
 /** The open items, documents and account statement of a partner. */
 
-import { ListPager, ListTable, type ListView } from '../console/list.tsx';
-import {
-  balanceColumns,
-  Card,
-  Chip,
-  type Column,
-  DataTable,
-  Form,
-  Money,
-  owedColumns,
-  Tabs,
-} from '../console/parts.ts';
+import { ListPager, ListTable, ListView } from '../console/list.tsx';
+import { balanceColumns, Card, Chip, Column, DataTable, Form, Money, owedColumns, Tabs } from '../console/parts.ts';
 import {
   Accounts,
-  type PartnerStatementView,
+  PartnerStatementView,
   StatementFiles,
   StatementPeriod,
 } from '../console/screens/partner-statement.tsx';
-import type { Transaction } from '../database/transaction.ts';
-import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { checkoutProvider } from '../delivery/checkouts/open.ts';
 import { readLinkTokens } from '../delivery/links/links.sql.ts';
 import { linkProvider } from '../delivery/payment-link.ts';
-import type { OpenItem } from '../reports/open-items.sql.ts';
-import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
+import { OpenItem } from '../reports/open-items.sql.ts';
+import { PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
 import { Amount, moneyText, plural } from '../values.ts';
-import type { PartnerScreen, PartnerVisit } from './route.ts';
+import { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** The form field of each selected invoice, because repeated fields are refused. */
 export const CHOSEN = 'invoice:';

@@ -1,17 +1,17 @@
 /** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
-import { Card, Chip, type Column, DataTable, Facts, Form, Instant, Money, None, type Tone } from '../console/parts.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type Checkout, type CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { Card, Chip, Column, DataTable, Facts, Form, Instant, Money, None, Tone } from '../console/parts.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Checkout, CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';
-import { type CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
+import { CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
 import { linkProvider } from '../delivery/payment-link.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
-import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
+import { ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
+import { CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
 import { Amount, moneyText, plural } from '../values.ts';
-import { CHOSEN, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
-import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
+import { CHOSEN, isPayable, OpenView, openScreen, readOpen } from './overview.tsx';
+import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
   ...context,

@@ -4,18 +4,18 @@
  * number of a replacement.
  */
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ComponentChildren } from 'preact';
+import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ComponentChildren } from 'preact';
 import { todayOf } from '../config/today.ts';
 import { sendFile, settingsNow } from '../console/route.ts';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { pageOf, sendPage } from '../http/page.tsx';
 import { answerTo } from '../http/problem.ts';
-import type { Shared } from '../http/shared.ts';
+import { Shared } from '../http/shared.ts';
 import { daysBetween } from '../month.ts';
 import { settingsInForce } from '../people/settings-in-force.ts';
 import { FILE_ROUTES, openFile } from './files.ts';
-import { type InvoiceView, readInvoice } from './invoice.ts';
+import { InvoiceView, readInvoice } from './invoice.ts';
 import { hasPartnerPlace } from './route.ts';
 
 /** A page below /pay, or a file of it. */

@@ -4,14 +4,14 @@
  * page_unknown, session_missing, sign_in_link_invalid, form_refused, rate_limited. With an override of a page, the
  * server does not start (settings_invalid).
  */
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refusePageOverrides } from '../config/overrides.ts';
 import { PAGE_HEADERS } from '../console/headers.ts';
 import { titleOf } from '../console/problem.tsx';
 import { settingsNow } from '../console/route.ts';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { answerTo } from '../http/problem.ts';
-import type { Shared } from '../http/shared.ts';
+import { Shared } from '../http/shared.ts';
 import { sendOuterPage } from './outer.tsx';
 import { addPaymentPages } from './payment-page.tsx';
 import { hasPartnerPlace, partnerRoutes } from './route.ts';

@@ -1,31 +1,24 @@
 /** Declares the routes of the partner's place. The session is checked before a page is read. */
 
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { ActionContext } from '../actions/action.ts';
-import type { Settings } from '../config/settings.ts';
+import { FastifyInstance, FastifyRequest } from 'fastify';
+import { ActionContext } from '../actions/action.ts';
+import { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
-import {
-  endCookie,
-  type Place,
-  placeOf,
-  readCookie,
-  refuseForeignForm,
-  refuseOtherOrigin,
-} from '../console/cookies.ts';
-import { fieldsOfForm, formOf, type PartnerReader, partnerPage, type Screen } from '../console/parts.ts';
+import { endCookie, Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin } from '../console/cookies.ts';
+import { fieldsOfForm, formOf, PartnerReader, partnerPage, Screen } from '../console/parts.ts';
 import { outerOf } from '../console/problem.tsx';
-import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { addressParts, ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { BoundName } from '../http/gates.ts';
-import type { Shared } from '../http/shared.ts';
+import { BoundName } from '../http/gates.ts';
+import { Shared } from '../http/shared.ts';
 import { canMail } from '../mail/sign-in-link.ts';
-import { type PartnerSession, readPartnerSession, touchPartnerSession } from '../partners/sign-in.sql.ts';
+import { PartnerSession, readPartnerSession, touchPartnerSession } from '../partners/sign-in.sql.ts';
 import { contactAsActor } from '../partners/sign-in.ts';
 import { formTokenOf } from '../people/secrets.ts';
 import { liveAt } from '../people/sessions.ts';
 import { settingsInForce } from '../people/settings-in-force.ts';
-import type { Sheet } from '../sheet.ts';
+import { Sheet } from '../sheet.ts';
 
 export type PartnerVisit = Readonly<{
   contact: PartnerSession;

@@ -3,7 +3,7 @@
 import { readList } from '../console/list.tsx';
 import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../console/screens/partner-statement.tsx';
 import { refuse } from '../errors/refusals.ts';
-import type { Shared } from '../http/shared.ts';
+import { Shared } from '../http/shared.ts';
 import { invoices } from '../lists/invoices.ts';
 import { reversals } from '../lists/reversals.ts';
 import { endPartnerSession } from '../partners/sign-in.sql.ts';
@@ -12,7 +12,7 @@ import { documentScreen, FILE_LINKS, readOwnInvoice } from './document.tsx';
 import { FILE_ROUTES, openFile } from './files.ts';
 import { documentsScreen, openScreen, readOpen, reversalsScreen, statementScreen } from './overview.tsx';
 import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
-import type { PartnerRoutes, PartnerVisit } from './route.ts';
+import { PartnerRoutes, PartnerVisit } from './route.ts';
 
 export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, shared: Shared) {
   const numberOf = ({ params }: PartnerVisit) => params['number'] ?? '';

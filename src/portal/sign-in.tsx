@@ -3,13 +3,13 @@
  * the address on file; the response does not reveal whether there is one. The link opens a page with a button
  * (console/sign-in.tsx).
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { FastifyInstance, FastifyRequest } from 'fastify';
 import { placeOf, refuseOtherOrigin, setCookie } from '../console/cookies.ts';
 import { settingsNow } from '../console/route.ts';
 import { CodeForm, linkSent, mailingLater, OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
 import { refuse } from '../errors/refusals.ts';
 import { networkOf } from '../http/limits.ts';
-import { issuerOf, type Shared } from '../http/shared.ts';
+import { issuerOf, Shared } from '../http/shared.ts';
 import { mailPartnerLink } from '../mail/sign-in-link.ts';
 import { makePartnerLink, takePartnerLink } from '../partners/sign-in.ts';
 import { sendOuterPage } from './outer.tsx';

@@ -1,4 +1,4 @@
-import type { PaymentProcessor } from './processor.ts';
+import { PaymentProcessor } from './processor.ts';
 import { stripe } from './stripe/stripe.ts';
 
 export * from './stripe/splits/plan.ts';

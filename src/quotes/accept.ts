@@ -6,20 +6,20 @@
  */
 import { DateTime } from 'luxon';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
-import type { OrderFacts } from '../ledger/rows.sql.ts';
-import { monthsAround, type ZoneMonth } from '../ledger/zone-months.ts';
+import { OrderFacts } from '../ledger/rows.sql.ts';
+import { monthsAround, ZoneMonth } from '../ledger/zone-months.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import { orderOf, type PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
+import { orderOf, PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
 import {
   enrollmentOf,
   isOvertaken,
-  type QuoteState,
-  type RequoteFacts,
-  type RequoteState,
+  QuoteState,
+  RequoteFacts,
+  RequoteState,
   readQuotes,
   readRequotes,
   recordAcceptances,

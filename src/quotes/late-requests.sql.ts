@@ -1,7 +1,7 @@
 /** SQL of late requests (http/late-requests.ts). */
-import type { DueItems } from '../database/claims.ts';
+import { DueItems } from '../database/claims.ts';
 import { executing, querying } from '../database/transaction.ts';
-import type { Caller } from './quotes.sql.ts';
+import { Caller } from './quotes.sql.ts';
 
 export type LateRequest = Readonly<{
   request_id: number;

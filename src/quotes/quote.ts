@@ -5,25 +5,25 @@
  * requote_lower, increment_too_small, quote_archived, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
-import type { DateTime } from 'luxon';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { DateTime } from 'luxon';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { OrderFacts } from '../ledger/rows.sql.ts';
+import { OrderFacts } from '../ledger/rows.sql.ts';
 import { Amount, amountProblem, isZero, minorDigits } from '../money.ts';
 import { PROCESSOR } from '../processors/processors.ts';
-import { priceOf, type Terms } from './price.ts';
+import { priceOf, Terms } from './price.ts';
 import {
-  type Caller,
+  Caller,
   hasArchivedRows,
   insertQuote,
   insertRequote,
   isConnected,
-  type PolicyLimit,
-  type QuoteFacts,
-  type QuoteState,
-  type RequoteFacts,
-  type RequoteState,
+  PolicyLimit,
+  QuoteFacts,
+  QuoteState,
+  RequoteFacts,
+  RequoteState,
   readPolicyTerms,
   readQuotes,
   readRequotes,

@@ -5,14 +5,14 @@ import {
   prepared,
   query,
   queryingFirst,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
-import type { Ground } from '../ledger/cancellation.ts';
-import { type Acceptance, addAcceptances, type OrderFacts } from '../ledger/rows.sql.ts';
-import type { ZoneMonth } from '../ledger/zone-months.ts';
+import { Ground } from '../ledger/cancellation.ts';
+import { Acceptance, addAcceptances, OrderFacts } from '../ledger/rows.sql.ts';
+import { ZoneMonth } from '../ledger/zone-months.ts';
 import { clientLives } from '../partners/clients.sql.ts';
-import type { Actor } from '../people/audit-events.ts';
-import type { Terms } from './price.ts';
+import { Actor } from '../people/audit-events.ts';
+import { Terms } from './price.ts';
 
 export type Caller = Readonly<{
   partnerId: string;

@@ -6,21 +6,20 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Ground, isMoreThanLeft, type Outside, offered, type QuoteRow } from '../ledger/cancellation.ts';
+import { Ground, isMoreThanLeft, Outside, offered, QuoteRow } from '../ledger/cancellation.ts';
 import { readQuoteRows, readTermsOf } from '../ledger/grounds.sql.ts';
-import { type Ceilings, judgeRows, termsOfQuote } from '../ledger/grounds.ts';
-import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
+import { Ceilings, judgeRows, termsOfQuote } from '../ledger/grounds.ts';
+import { HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { importRows } from '../ledger/import.ts';
 import { amountsProblem } from '../ledger/row.ts';
-import { type OrderFacts, OVERDRAWN } from '../ledger/rows.sql.ts';
+import { OrderFacts, OVERDRAWN } from '../ledger/rows.sql.ts';
 import { Amount, isZero } from '../money.ts';
 import { cancellationText, termsOn } from '../partners/cancellation.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import type { PartnerCall } from './quote.ts';
-import { orderOf, quoteOf, refuseArchived } from './quote.ts';
-import { type LeftOfQuote, type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
+import { orderOf, PartnerCall, quoteOf, refuseArchived } from './quote.ts';
+import { LeftOfQuote, ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** The amounts are decimals at or below zero. */
 type ReversalAmounts = Readonly<{

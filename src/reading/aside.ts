@@ -8,10 +8,10 @@
  * them. A reader also refuses a file with more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory,
  * file_takes_too_long, and those of the reader.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { ChildProcess, fork } from 'node:child_process';
 import { COMPILED } from '../compiled.ts';
 import { COMMAND_SECONDS, someOf } from '../errors/definition.ts';
-import { Refusal, type RefusalCode, refuse } from '../errors/refusals.ts';
+import { Refusal, RefusalCode, refuse } from '../errors/refusals.ts';
 
 export interface GivenFile {
   readonly name: string;

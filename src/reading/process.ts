@@ -3,7 +3,7 @@
  * after its answer.
  */
 import { Refusal } from '../errors/refusals.ts';
-import type { FileReader, GivenFile } from './aside.ts';
+import { FileReader, GivenFile } from './aside.ts';
 
 const [module = '', name = ''] = process.argv.slice(2);
 

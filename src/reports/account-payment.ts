@@ -1,11 +1,11 @@
 /**
  * How the balance of an account can be paid: with today's bank details, or on the payment pages of its open invoices.
  */
-import { type Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readPrinted } from './account-statement.sql.ts';
-import type { AccountStatement } from './account-statement.ts';
+import { AccountStatement } from './account-statement.ts';
 
 export type AccountPayment = Readonly<{
   currency: string;

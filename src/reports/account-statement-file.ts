@@ -1,9 +1,9 @@
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Environment } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { fontsFor } from '../documents/printable.ts';
-import { type HowToPay, readHowToPay } from './account-payment.ts';
-import type { AccountStatement } from './account-statement.ts';
+import { HowToPay, readHowToPay } from './account-payment.ts';
+import { AccountStatement } from './account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from './account-statement-pdf.ts';
 
 /**

@@ -2,10 +2,10 @@
  * Renders an account statement as a tagged PDF, with the documents' letterhead, fonts and paper. Equal statements give
  * equal bytes.
  */
-import type { Issuer } from '../config/settings.ts';
-import { type Locale, localeOf } from '../documents/locale.ts';
-import { type AddedFont, withAddedFonts } from '../documents/pdf/added-fonts.ts';
-import { type Canvas, type Element, MeasuringCanvas, PdfCanvas } from '../documents/pdf/canvas.ts';
+import { Issuer } from '../config/settings.ts';
+import { Locale, localeOf } from '../documents/locale.ts';
+import { AddedFont, withAddedFonts } from '../documents/pdf/added-fonts.ts';
+import { Canvas, Element, MeasuringCanvas, PdfCanvas } from '../documents/pdf/canvas.ts';
 import { addresseeLines, issuerNames, paperSize } from '../documents/pdf/content.ts';
 import { drawAddressee, drawHeadline, drawNames } from '../documents/pdf/letterhead.ts';
 import { noticePart } from '../documents/pdf/notice-panel.ts';
@@ -16,14 +16,14 @@ import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
 import { bankDetails } from '../documents/present.ts';
-import { addressText, instructionsText, type NamedText } from '../documents/printable.ts';
+import { addressText, instructionsText, NamedText } from '../documents/printable.ts';
 import { Amount, isZero } from '../money.ts';
-import type { HowToPay } from './account-payment.ts';
-import type { ActivityLine } from './account-statement.sql.ts';
+import { HowToPay } from './account-payment.ts';
+import { ActivityLine } from './account-statement.sql.ts';
 import {
-  type AccountStatement,
+  AccountStatement,
   activityName,
-  type CurrencyAccount,
+  CurrencyAccount,
   ofPartner,
   overdueOf,
   withoutOwnCorrections,

@@ -1,6 +1,6 @@
-import type { Instructions } from '../config/instructions.ts';
-import { query, querying, type Transaction } from '../database/transaction.ts';
-import type { ReversalKind } from '../payments/enums.ts';
+import { Instructions } from '../config/instructions.ts';
+import { query, querying, Transaction } from '../database/transaction.ts';
+import { ReversalKind } from '../payments/enums.ts';
 import { TIED_ACCOUNTS } from './balances.sql.ts';
 
 /**

@@ -4,17 +4,17 @@
  * the partners that it pays for today, and names the partner of each line. Refusals: partner_unknown, argument_invalid.
  */
 
-import type { Address } from '../config/validation.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Address } from '../config/validation.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readPaidFor, readPartners } from '../partners/partners.sql.ts';
-import type { ReversalKind } from '../payments/enums.ts';
+import { ReversalKind } from '../payments/enums.ts';
 import { Amount, daysBetween } from '../values.ts';
-import { type Activity, type ActivityLine, type ActivityRow, readActivity } from './account-statement.sql.ts';
-import { BUCKETS, type Bucket, bucketOf, overdueIn } from './aging.ts';
+import { Activity, ActivityLine, ActivityRow, readActivity } from './account-statement.sql.ts';
+import { BUCKETS, Bucket, bucketOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
-import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
-import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
+import { OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
+import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
 export type CurrencyAccount = Readonly<{
   currency: string;

@@ -2,16 +2,16 @@
  * Lists what may exist outside a ledger that was restored to an earlier state: numbers, e-mails, events and payment
  * links that the ledger does not contain.
  */
-import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
 import { numberOf, seriesInDoubt } from '../documents/resume.ts';
 import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
-import { type Pause, readPauses } from '../people/pauses.sql.ts';
+import { Pause, readPauses } from '../people/pauses.sql.ts';
 import { minuteOf, plural } from '../text.ts';
 import { table } from '../text-table.ts';
-import { type LastRecorded, readLastRecorded, readLastStatements, readUnsent } from './after-restore.sql.ts';
+import { LastRecorded, readLastRecorded, readLastStatements, readUnsent } from './after-restore.sql.ts';
 
 type AfterRestore = Readonly<{
   pauses: readonly Pause[];

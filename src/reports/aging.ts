@@ -3,19 +3,13 @@
  * deducted only in `net`. The total of the aging must equal three accounts of the journal. An aging as of today must
  * also equal the documents' balances.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
-import type { Scope } from '../people/scope.ts';
+import { Scope } from '../people/scope.ts';
 import { Amount, daysBetween, isZero } from '../values.ts';
-import { readPresentDay, readTiedBalances, type TiedBalance } from './balances.sql.ts';
-import {
-  type OpenItem,
-  readOpenItems,
-  readOtherBalances,
-  readUnappliedCash,
-  type UnappliedCash,
-} from './open-items.sql.ts';
-import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
+import { readPresentDay, readTiedBalances, TiedBalance } from './balances.sql.ts';
+import { OpenItem, readOpenItems, readOtherBalances, readUnappliedCash, UnappliedCash } from './open-items.sql.ts';
+import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
 export const BUCKETS = ['not_due', 'days_1_30', 'days_31_60', 'days_61_90', 'over_90'] as const;
 export type Bucket = (typeof BUCKETS)[number];

@@ -1,8 +1,8 @@
 /** The journal's balances on any date. Three of these balances are compared with the open items. */
 import { needRows } from '../archive/rows.ts';
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
-import { lastDay, type Month, monthAfter } from '../month.ts';
-import type { Scope } from '../people/scope.ts';
+import { query, queryOne, Transaction } from '../database/transaction.ts';
+import { lastDay, Month, monthAfter } from '../month.ts';
+import { Scope } from '../people/scope.ts';
 
 /** The accounts that must agree with the open items. */
 export const TIED_ACCOUNTS = {

@@ -2,13 +2,13 @@
  * The bank reconciliation: for each bank account, how the balance of the books leads to the balance that the bank
  * states, with every item in between. An account without balances in its files is compared with the sum of its lines.
  */
-import type { Transaction } from '../database/transaction.ts';
-import type { BankLineState } from '../payments/enums.ts';
-import { columnsOf, type Sheet } from '../sheet.ts';
+import { Transaction } from '../database/transaction.ts';
+import { BankLineState } from '../payments/enums.ts';
+import { columnsOf, Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
 import { Amount, dateName, groupThousands, plural } from '../values.ts';
 import { readPresentDay } from './balances.sql.ts';
-import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
+import { BankAccountRow, BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 
 type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
 

@@ -5,10 +5,10 @@
 
 import { readBooksState } from '../close/books.sql.ts';
 import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { DueBooks } from '../findings/months.ts';
-import type { Month } from '../month.ts';
-import type { Installation } from '../people/audit-events.ts';
+import { Transaction } from '../database/transaction.ts';
+import { DueBooks } from '../findings/months.ts';
+import { Month } from '../month.ts';
+import { Installation } from '../people/audit-events.ts';
 
 export type BooksStatus = Readonly<{
   closed_to: Month | null;

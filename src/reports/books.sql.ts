@@ -1,6 +1,6 @@
 import { querying } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { Month } from '../month.ts';
+import { ExceptionKind } from '../payments/exceptions.sql.ts';
 
 export type HandOff = Readonly<{
   month: Month;

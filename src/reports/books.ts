@@ -2,17 +2,17 @@
  * The books of a month: whether they are closed, the obstacles to closing them, and their figures at the month's end.
  */
 
-import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
-import type { ExceptionKind } from '../payments/exceptions.sql.ts';
-import type { Installation } from '../people/audit-events.ts';
-import type { Remedy } from '../remedy.ts';
-import { Amount, compare, lastDay, type Month, sumsOf } from '../values.ts';
+import { BankFeed, BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
+import { Transaction } from '../database/transaction.ts';
+import { CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
+import { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { Installation } from '../people/audit-events.ts';
+import { Remedy } from '../remedy.ts';
+import { Amount, compare, lastDay, Month, sumsOf } from '../values.ts';
 import { readBankReconciliation } from './bank-reconciliation.ts';
 import { countExceptions, readBookClose } from './books.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';
-import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
+import { readTrialBalance, TrialBalance } from './trial-balance.ts';
 
 export type BooksReport = Readonly<{
   month: Month;

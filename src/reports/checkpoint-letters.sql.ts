@@ -2,9 +2,9 @@
  * Every checkpoint with its signatures and its time stamp. If the auditor was sent a letter, the letter is included.
  */
 import { querying } from '../database/transaction.ts';
-import type { Closes } from '../log/checkpoints.sql.ts';
-import type { CheckpointOf } from '../log/closing.sql.ts';
-import type { EmailStatus } from '../mail/email.ts';
+import { Closes } from '../log/checkpoints.sql.ts';
+import { CheckpointOf } from '../log/closing.sql.ts';
+import { EmailStatus } from '../mail/email.ts';
 
 export type CheckpointLetter = CheckpointOf &
   Readonly<{

@@ -5,8 +5,8 @@ import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { Amount, groupThousands, monthName, plural } from '../values.ts';
-import type { PartnerChange } from './close.sql.ts';
-import type { CloseReport } from './close.ts';
+import { PartnerChange } from './close.sql.ts';
+import { CloseReport } from './close.ts';
 
 /** The number of partners that are listed for each currency, the largest change first. --json lists all partners. */
 const LISTED = 20;

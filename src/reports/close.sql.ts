@@ -1,5 +1,5 @@
 import { querying } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 
 export type PartnerChange = Readonly<{
   partner_id: string;

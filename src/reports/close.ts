@@ -4,24 +4,24 @@
  */
 
 import { needRows } from '../archive/rows.ts';
-import { readFeedDecisions, type StoredFeedDecision } from '../close/feeds.sql.ts';
-import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
+import { readFeedDecisions, StoredFeedDecision } from '../close/feeds.sql.ts';
+import { MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
 import { otherCurrencyJson } from '../close/other-currencies.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.sql.ts';
-import { Amount, type Month } from '../values.ts';
+import { DifferingCuts, readDifferingCuts } from '../ledger/quoted.sql.ts';
+import { Amount, Month } from '../values.ts';
 import {
-  type LateRows,
-  type PartnerChange,
-  type RecordedClose,
+  LateRows,
+  PartnerChange,
+  RecordedClose,
   readChanges,
   readHeld,
   readInactive,
   readLate,
   readRecordedClose,
   readTaxes,
-  type UnsentDocument,
+  UnsentDocument,
 } from './close.sql.ts';
 
 export type CloseReport = Omit<MonthFacts, 'totals'> &

@@ -1,6 +1,6 @@
-import { query, querying, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { Scope } from '../people/scope.ts';
+import { query, querying, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { Scope } from '../people/scope.ts';
 
 export type CoverageCell = Readonly<{
   month: Month;

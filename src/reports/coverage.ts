@@ -2,10 +2,10 @@
  * Coverage by partner and closed month. A cell contains the documents, or states that there was no activity, or that
  * there is a gap (rows without a live document).
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
-import type { Month } from '../month.ts';
-import { type CoverageCell, type CoverageQuestion, readCells, readClosedMonths } from './coverage.sql.ts';
+import { Month } from '../month.ts';
+import { CoverageCell, CoverageQuestion, readCells, readClosedMonths } from './coverage.sql.ts';
 
 export type Coverage = Readonly<{
   months: readonly Month[];

@@ -4,10 +4,10 @@
  */
 import { existsSync } from 'node:fs';
 import { accountsFile } from '../config/accounts.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { Installation } from '../people/audit-events.ts';
-import { type HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { Installation } from '../people/audit-events.ts';
+import { HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
 
 const hasAccounts = ({ environment, settings }: Installation) =>
   settings.accounts !== undefined || existsSync(accountsFile(environment));

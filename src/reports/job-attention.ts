@@ -4,8 +4,8 @@
  * alarm. `status` always lists everything.
  */
 
-import type { Transaction } from '../database/transaction.ts';
-import { type Attention, readUntold, recordAttention } from './jobs.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Attention, readUntold, recordAttention } from './jobs.sql.ts';
 
 /**
  * The time is less than a day, so that a daily job repeats persisting items every day, even if its start varies by

@@ -2,13 +2,13 @@
  * The state of the log: its last checkpoint, the facts that no checkpoint covers yet, and how checkpoints are signed.
  */
 import { DateTime } from 'luxon';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import type { CheckpointOf } from '../log/closing.sql.ts';
-import { readLateSignatures, readSigning, type SigningStatus } from '../log/sign.ts';
+import { CheckpointOf } from '../log/closing.sql.ts';
+import { readLateSignatures, readSigning, SigningStatus } from '../log/sign.ts';
 import { readLatestKey } from '../log/signatures.sql.ts';
-import type { Installation } from '../people/audit-events.ts';
-import { countFactsAfter, type LostKey, readFirstAfter, readLostKey } from './log-status.sql.ts';
+import { Installation } from '../people/audit-events.ts';
+import { countFactsAfter, LostKey, readFirstAfter, readLostKey } from './log-status.sql.ts';
 
 export type CheckpointStatus = Readonly<{
   /** Null before the first checkpoint. */

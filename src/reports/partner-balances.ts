@@ -2,11 +2,11 @@
  * The amounts that partners owe today, by currency: open invoices, their overdue part, open credit and unapplied cash.
  * The figures are those of today's aging.
  */
-import type { Transaction } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
-import { type AgingRow, agingOf, overdueIn } from './aging.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Scope } from '../people/scope.ts';
+import { AgingRow, agingOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
-import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
+import { OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 
 export type PartnerBalance = Pick<AgingRow, 'currency' | 'open' | 'credit' | 'unapplied' | 'net'> &
   Readonly<{

@@ -1,5 +1,5 @@
-import { query, type Transaction } from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
+import { query, Transaction } from '../database/transaction.ts';
+import { Scope } from '../people/scope.ts';
 
 type Asked = Readonly<{ scope: Scope; today: string }>;
 

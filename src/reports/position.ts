@@ -3,13 +3,13 @@
  * who owes most, and the days sales outstanding. It reads documents and payments, never ledger rows.
  */
 import { DateTime } from 'luxon';
-import type { Transaction } from '../database/transaction.ts';
-import type { Installation } from '../people/audit-events.ts';
-import type { Scope } from '../people/scope.ts';
-import { columnsOf, type Sheet } from '../sheet.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Installation } from '../people/audit-events.ts';
+import { Scope } from '../people/scope.ts';
+import { columnsOf, Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
 import { Amount, addDays, compare, dateName, groupThousands, plural, workingDaysFrom } from '../values.ts';
-import { type ChangeKind, type Flow, type OpenSum, readChanges, readFlows, readOpenSums } from './position.sql.ts';
+import { ChangeKind, Flow, OpenSum, readChanges, readFlows, readOpenSums } from './position.sql.ts';
 
 /** The weeks shown before and from this week, this week included. */
 const WEEKS = 8;

@@ -2,7 +2,7 @@
 
 import { fitLines, table } from '../text-table.ts';
 import { Amount, dateName, groupThousands } from '../values.ts';
-import { type Rates, ratesOf } from './rates.ts';
+import { Rates, ratesOf } from './rates.ts';
 
 /** An amount on the debit side or on the credit side. The opposite side is zero. */
 type Sides = Readonly<{

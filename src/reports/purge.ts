@@ -3,23 +3,23 @@
  * processor events. The database refuses to delete any other data (make_append_only in migrations/001_foundation.sql).
  * Refusal: paused.
  */
-import type { Database } from '../database/database.ts';
+import { Database } from '../database/database.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { eraseEventData } from '../payments/processor-events/erase.ts';
 import { countErasable } from '../payments/processor-events/events.sql.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../people/audit-events.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import {
-  type Batch,
+  Batch,
   countOver,
   deleteJobRuns,
   deleteKeys,
   deleteQuotes,
   deleteRequotes,
-  type Purged,
-  type Range,
+  Purged,
+  Range,
 } from './purge.sql.ts';
 
 /** The largest number of rows that one transaction reads, so that it blocks other work only briefly. */

@@ -4,28 +4,28 @@
  */
 
 import { readApprovers } from '../approvals/requests.sql.ts';
-import { accountKeyVariable, type Environment } from '../config/environment.ts';
+import { accountKeyVariable, Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
 import { missingSettings } from '../config/missing-settings.ts';
 import { refusePageOverrides } from '../config/overrides.ts';
-import type { Settings } from '../config/settings.ts';
-import { rulesOfOtherDays, type Tax, taxRuleFor } from '../config/tax.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Settings } from '../config/settings.ts';
+import { rulesOfOtherDays, Tax, taxRuleFor } from '../config/tax.ts';
+import { Transaction } from '../database/transaction.ts';
 import { readPresentBuyers } from '../delivery/documents.sql.ts';
-import { lacksOfPartner, type PresentBuyer } from '../delivery/e-invoice.ts';
+import { lacksOfPartner, PresentBuyer } from '../delivery/e-invoice.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
-import { type ActivePartner, readActivePartners, recordedOtherwise } from '../partners/partners.sql.ts';
-import type { Installation } from '../people/audit-events.ts';
+import { ActivePartner, readActivePartners, recordedOtherwise } from '../partners/partners.sql.ts';
+import { Installation } from '../people/audit-events.ts';
 import { changeText } from '../people/field-changes.ts';
 import { proposedByFiles } from '../people/settings-in-force.ts';
-import type { OpenProvider } from '../processors/links/provider.ts';
+import { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
-import { type Remedy, toDo, toRun } from '../remedy.ts';
+import { Remedy, toDo, toRun } from '../remedy.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
-import { lastDay, type Month, monthOf } from '../values.ts';
+import { lastDay, Month, monthOf } from '../values.ts';
 
 export type Gap = Readonly<{
   scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';

@@ -1,14 +1,14 @@
 /** The reports as spreadsheets, for the files of commands and the console's downloads. */
-import type { Month } from '../month.ts';
-import { columnsOf, type Sheet } from '../sheet.ts';
-import type { ReconciliationException } from '../splits/reconcile-month.ts';
-import type { AccountStatement, CurrencyAccount } from './account-statement.ts';
-import { type Aging, BUCKETS } from './aging.ts';
-import type { CloseReport } from './close.ts';
+import { Month } from '../month.ts';
+import { columnsOf, Sheet } from '../sheet.ts';
+import { ReconciliationException } from '../splits/reconcile-month.ts';
+import { AccountStatement, CurrencyAccount } from './account-statement.ts';
+import { Aging, BUCKETS } from './aging.ts';
+import { CloseReport } from './close.ts';
 import { whyChanged } from './close-text.ts';
-import type { Coverage } from './coverage.ts';
+import { Coverage } from './coverage.ts';
 import { presentedLines } from './presentation.ts';
-import type { TrialBalance } from './trial-balance.ts';
+import { TrialBalance } from './trial-balance.ts';
 
 export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
   name: 'Aging',

@@ -2,7 +2,7 @@
  * The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width.
  */
 import { lateFeeds, missingFeeds } from '../close/feeds.ts';
-import type { Settings } from '../config/settings.ts';
+import { Settings } from '../config/settings.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../log/note.ts';
 import { factsOf } from '../log/text.ts';
@@ -10,7 +10,7 @@ import { describeToldNotSeen } from '../splits/told-not-seen.ts';
 import { counted, duration, minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { isSameKey } from './log-status.ts';
-import type { Status } from './status.ts';
+import { Status } from './status.ts';
 
 /** `urgent` contains the findings, each with a remedy for the interface that the reader uses. */
 export function describeStatus(

@@ -1,18 +1,18 @@
 /** The state of the system: months, unsent e-mails, the jobs' latest runs, and urgent findings (findings/). */
 
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
-import type { Feeds } from '../close/feeds.ts';
+import { Feeds } from '../close/feeds.ts';
 import { readLedgerState, readPartnerZones } from '../close/months.sql.ts';
 import { readClockDifference } from '../database/fitness.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
-import { type Move, readMove } from '../documents/last-seen.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
+import { Move, readMove } from '../documents/last-seen.sql.ts';
 import { openAtProcessors, staleAccounts, troubledWebhooks } from '../findings/accounts.ts';
 import { mailFailure, refusedInARow } from '../findings/emails.ts';
-import { type Finding, isUrgent } from '../findings/finding.ts';
+import { Finding, isUrgent } from '../findings/finding.ts';
 import { capped, readFindings } from '../findings/findings.ts';
-import { failedJobs, forgottenPause, type LastRun, wrongClock } from '../findings/machine.ts';
+import { failedJobs, forgottenPause, LastRun, wrongClock } from '../findings/machine.ts';
 import {
   missingCheckpoints,
   missingHandOffs,
@@ -25,36 +25,35 @@ import {
   waitingFeeds,
 } from '../findings/months.ts';
 import { notPaidOut, receiptOf } from '../findings/payments.ts';
-import { type DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.sql.ts';
-import type { EmailStatus } from '../mail/email.ts';
-import type { EmailKind } from '../mail/kinds.ts';
+import { DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.sql.ts';
+import { EmailStatus } from '../mail/email.ts';
+import { EmailKind } from '../mail/kinds.ts';
 import { readEmails } from '../mail/log.sql.ts';
 import { nameOf, remediesOf } from '../mail/log.ts';
 import {
   countDeliveries,
   countOtherEmails,
-  type RefusedInARow,
+  RefusedInARow,
   readMailFailure,
   readRefusedInARow,
 } from '../mail/outbox.sql.ts';
-import type { Month } from '../month.ts';
-import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
-import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { Month } from '../month.ts';
+import { readWebhookHealth, WebhookHealth } from '../partner-events/health.ts';
+import { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countKinds, listExceptions } from '../payments/exceptions.ts';
-import type { Installation } from '../people/audit-events.ts';
-import { type Pause, readPauses } from '../people/pauses.sql.ts';
-import { type Differences, proposedByFiles } from '../people/settings-in-force.ts';
-import type { Remedy } from '../remedy.ts';
-import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
-import { readToldNotSeen, type ToldNotSeen } from '../splits/payouts.sql.ts';
-import type { HandOff } from './books.sql.ts';
-import { type BooksStatus, readBooksStatus } from './books-status.ts';
+import { Installation } from '../people/audit-events.ts';
+import { Pause, readPauses } from '../people/pauses.sql.ts';
+import { Differences, proposedByFiles } from '../people/settings-in-force.ts';
+import { Remedy } from '../remedy.ts';
+import { AccountHealth, readAccountHealth } from '../splits/account-health.ts';
+import { readToldNotSeen, ToldNotSeen } from '../splits/payouts.sql.ts';
+import { HandOff } from './books.sql.ts';
+import { BooksStatus, readBooksStatus } from './books-status.ts';
 import { readDueHandOffs } from './hand-offs.ts';
-import type { AttentionItem } from './jobs.sql.ts';
-import { readLastRuns } from './jobs.sql.ts';
-import { type CheckpointStatus, type KeyStatus, readCheckpointStatus, readKeyStatus } from './log-status.ts';
+import { AttentionItem, readLastRuns } from './jobs.sql.ts';
+import { CheckpointStatus, KeyStatus, readCheckpointStatus, readKeyStatus } from './log-status.ts';
 import { countOpenEntries, readInstalled, readWaiting } from './status.sql.ts';
-import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
+import { readWaitingApprovals, WaitingApproval } from './waiting-approvals.ts';
 
 export type Status = Readonly<{
   environment: string;

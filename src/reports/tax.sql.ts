@@ -1,4 +1,4 @@
-import type { TaxCategory } from '../config/tax.ts';
+import { TaxCategory } from '../config/tax.ts';
 import { querying, queryingOne } from '../database/transaction.ts';
 
 export type TaxLine = Readonly<{

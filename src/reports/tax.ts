@@ -2,13 +2,13 @@
  * The tax report: the tax of documents issued and voided between two days, by country, category, rate and currency. The
  * report states whether its tax equals the journal's tax accounts. Refusal: argument_invalid.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { columnsOf, type Sheet } from '../sheet.ts';
+import { columnsOf, Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
 import { Amount, dateName, groupThousands } from '../values.ts';
-import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
-import { countTaxDifferences, readTaxLines, type TaxLine } from './tax.sql.ts';
+import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
+import { countTaxDifferences, readTaxLines, TaxLine } from './tax.sql.ts';
 
 type TaxReport = BooksOfDay &
   Readonly<{

@@ -1,12 +1,12 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
 
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { table } from '../text-table.ts';
 import { Amount, compare, dateName, groupThousands } from '../values.ts';
-import { type Balance, readBalances, readPresentDay } from './balances.sql.ts';
-import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
-import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';
-import type { Rates } from './rates.ts';
+import { Balance, readBalances, readPresentDay } from './balances.sql.ts';
+import { BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
+import { describePresentation, Presentation, presented, sidesOf } from './presentation.ts';
+import { Rates } from './rates.ts';
 
 export type TrialBalance = BooksOfDay &
   Readonly<{

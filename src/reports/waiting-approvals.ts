@@ -1,7 +1,7 @@
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 
 export type WaitingApproval = Readonly<{
   request_id: number;

@@ -2,18 +2,12 @@
  * The plan of a quote in the ledger: the processor requests that the partner must make for the quote and for each
  * requote. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
  */
-import type { Transaction } from '../database/transaction.ts';
+import { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
-import {
-  type PlanOptions,
-  planSplit,
-  type Routing,
-  SplitImpossible,
-  type SplitPlan,
-} from '../processors/processors.ts';
-import type { AcceptanceAnswer as Acceptance } from '../quotes/accept.ts';
-import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './accepted.sql.ts';
+import { PlanOptions, planSplit, Routing, SplitImpossible, SplitPlan } from '../processors/processors.ts';
+import { AcceptanceAnswer as Acceptance } from '../quotes/accept.ts';
+import { AcceptedRow, readAcceptances, readConnectedAcceptances } from './accepted.sql.ts';
 
 export type QuotePlan = Routing &
   Readonly<{

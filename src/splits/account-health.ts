@@ -1,8 +1,8 @@
 /** The state of the connected accounts: how far each account was read, and the open items of the latest statements. */
-import type { DateTime } from 'luxon';
-import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import { type AccountCursor, readAccountCursors } from './accounts.sql.ts';
+import { DateTime } from 'luxon';
+import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { AccountCursor, readAccountCursors } from './accounts.sql.ts';
 import { countUnmatchedBalanceTransactions } from './match.sql.ts';
 import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import { readStatementMonths, readUnevenPositions } from './reconcile.sql.ts';

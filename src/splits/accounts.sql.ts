@@ -6,10 +6,10 @@ import {
   queryingColumn,
   queryingFirst,
   queryingValue,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { Scope } from '../people/scope.ts';
+import { Month } from '../month.ts';
+import { Scope } from '../people/scope.ts';
 
 /**
  * Locks the recording and allocation of balance transactions. The locks are always taken in this order: this lock, the

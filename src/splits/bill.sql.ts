@@ -1,6 +1,6 @@
-import { execute, executing, type Transaction } from '../database/transaction.ts';
+import { execute, executing, Transaction } from '../database/transaction.ts';
 import { createEmptyDrafts } from '../documents/issue/drafts.sql.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 
 /** Drafts one invoice for each partner and currency, with a line for each policy and month. */
 export async function draftMissingShares(

@@ -5,13 +5,13 @@
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { beginIssue, type IssueContext } from '../documents/issue/context.ts';
+import { Transaction } from '../database/transaction.ts';
+import { beginIssue, IssueContext } from '../documents/issue/context.ts';
 import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import type { Month } from '../month.ts';
+import { Month } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { draftMissingShares, insertMissingShares } from './bill.sql.ts';

@@ -4,7 +4,7 @@
  */
 import { refuse } from '../errors/refusals.ts';
 import { minorDigits } from '../money.ts';
-import type { PartnerRecord } from '../partners/file.ts';
+import { PartnerRecord } from '../partners/file.ts';
 import { PROCESSOR } from '../processors/processors.ts';
 
 export function refuseUnsplittable(partners: readonly PartnerRecord[], file: string) {

@@ -1,6 +1,6 @@
-import { executing, query, querying, type Transaction } from '../database/transaction.ts';
-import type { BalanceTransaction } from '../processors/processor.ts';
-import type { Recording } from './accounts.sql.ts';
+import { executing, query, querying, Transaction } from '../database/transaction.ts';
+import { BalanceTransaction } from '../processors/processor.ts';
+import { Recording } from './accounts.sql.ts';
 
 /**
  * Returns the balance transactions that are already recorded with a different currency or amount. A balance transaction

@@ -5,21 +5,21 @@
  */
 import { createHash } from 'node:crypto';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
+import { Transaction } from '../database/transaction.ts';
+import { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { moneyText } from '../money.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { settlePayoutsOfAccounts } from '../payments/settle-payouts.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import type { BalanceTransaction } from '../processors/processor.ts';
+import { BalanceTransaction } from '../processors/processor.ts';
 import { PROBLEMS_TOLD } from '../reading/limits.ts';
 import {
-  type ConnectedPartner,
+  ConnectedPartner,
   insertReading,
   lockProcessor,
-  type Recording,
+  Recording,
   readAccountOwners,
   readConnectedPartner,
 } from './accounts.sql.ts';
@@ -34,8 +34,8 @@ import {
 import { payBilledShares } from './late-transfers.ts';
 import { insertFoundAllocations } from './match.sql.ts';
 import { readBalanceTransactions } from './read-balance-transactions.ts';
-import { readSettlementText, type SettlementReading } from './read-settlement.ts';
-import { lineProblem, type SettlementProblem } from './settlement.ts';
+import { readSettlementText, SettlementReading } from './read-settlement.ts';
+import { lineProblem, SettlementProblem } from './settlement.ts';
 
 export type ImportReport = Readonly<{
   /** The number of balance transactions or lines that the file contains. */

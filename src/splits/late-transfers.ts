@@ -3,28 +3,23 @@
  * invoice. For this, a part of the share becomes a payment. A reversed transfer reverses the payment.
  */
 
-import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
+import { Transaction } from '../database/transaction.ts';
+import { IssueContext } from '../documents/issue/context.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
-import { lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from '../payments/context.ts';
+import { lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from '../payments/context.ts';
 import { processorIdentity, shareIdentity } from '../payments/identities.ts';
-import {
-  insertApplications,
-  insertPaymentSources,
-  insertPayments,
-  type NewApplication,
-} from '../payments/insert.sql.ts';
+import { insertApplications, insertPaymentSources, insertPayments, NewApplication } from '../payments/insert.sql.ts';
 import { readPayables } from '../payments/open-items.sql.ts';
 import { reinstate, reverseAll } from '../payments/reverse.ts';
-import type { Recording } from './accounts.sql.ts';
+import { Recording } from './accounts.sql.ts';
 import {
-  type BilledQuote,
+  BilledQuote,
   insertSharePayments,
-  type NewSharePayment,
+  NewSharePayment,
   readBilledQuotes,
-  type ShareOfBilled,
-  type SharePayment,
+  ShareOfBilled,
+  SharePayment,
 } from './late-transfers.sql.ts';
 
 /** Uses new allocations to pay invoices for missing shares of their quotes, or to reverse such payments. */

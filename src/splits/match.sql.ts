@@ -6,10 +6,10 @@ import {
   queryingColumn,
   queryingOne,
   queryingValue,
-  type Transaction,
+  Transaction,
 } from '../database/transaction.ts';
-import type { Recording } from './accounts.sql.ts';
-import type { NamedQuote } from './reconcile.sql.ts';
+import { Recording } from './accounts.sql.ts';
+import { NamedQuote } from './reconcile.sql.ts';
 
 /**
  * Allocates balance transactions to quotes. It allocates a balance transaction if it names its quote, if a settlement

@@ -5,21 +5,21 @@
  * share_paid_back, balance_transaction_not_open.
  */
 
-import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
+import { Transaction } from '../database/transaction.ts';
+import { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, sumsOf } from '../money.ts';
-import { type Remedy, toDo } from '../remedy.ts';
+import { Remedy, toDo } from '../remedy.ts';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
 import {
-  type BalanceTransactionState,
+  BalanceTransactionState,
   insertBalanceTransactionClosings,
   insertManualAllocation,
-  type MatchableQuote,
+  MatchableQuote,
   readBalanceTransactions,
   readMatchableQuotes,
   readPaymentsLeft,

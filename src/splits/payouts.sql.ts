@@ -1,6 +1,6 @@
-import { executing, query, querying, type Transaction } from '../database/transaction.ts';
-import { Amount, type Month } from '../values.ts';
-import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
+import { executing, query, querying, Transaction } from '../database/transaction.ts';
+import { Amount, Month } from '../values.ts';
+import { Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
 /** Reads the payouts that an account made since a time, if their contents are unknown and can be requested. */
 export const readPayoutsWithoutContents = querying<

@@ -6,21 +6,16 @@
  * balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
-import { accountKeyVariable, type Environment } from '../config/environment.ts';
-import type { Database } from '../database/database.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
+import { accountKeyVariable, Environment } from '../config/environment.ts';
+import { Database } from '../database/database.ts';
+import { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { settlePayoutsOfAccounts } from '../payments/settle-payouts.ts';
-import {
-  type BalanceTransaction,
-  type BalanceTransactionSource,
-  type ProcessorAccess,
-  Unavailable,
-} from '../processors/processor.ts';
+import { BalanceTransaction, BalanceTransactionSource, ProcessorAccess, Unavailable } from '../processors/processor.ts';
 import { PROCESSOR } from '../processors/processors.ts';
 import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './accounts.sql.ts';
-import { allocateShares, beginRecording, type ImportReport, recordBalanceTransactions } from './import.ts';
+import { allocateShares, beginRecording, ImportReport, recordBalanceTransactions } from './import.ts';
 import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.ts';
 import { recordRequestedReversals } from './requested.ts';
 

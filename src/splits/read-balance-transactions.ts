@@ -2,11 +2,11 @@
  * Reads a file with one balance transaction per line, as the processor's API returns it with `source` expanded.
  * Refusals: balance_transactions_invalid, file_items_too_many.
  */
-import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson } from '../json.ts';
-import type { BalanceTransaction } from '../processors/processor.ts';
+import { BalanceTransaction } from '../processors/processor.ts';
 import { PROCESSOR } from '../processors/processors.ts';
-import { type GivenFile, readerOf } from '../reading/aside.ts';
+import { GivenFile, readerOf } from '../reading/aside.ts';
 import { linesOf, readUntilTold } from '../reading/limits.ts';
 
 export const balanceTransactionFile = readerOf(

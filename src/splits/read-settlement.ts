@@ -4,9 +4,9 @@
  */
 import { parse } from 'csv-parse/sync';
 import { reasonOf } from '../errors/refusals.ts';
-import { type GivenFile, readerOf } from '../reading/aside.ts';
+import { GivenFile, readerOf } from '../reading/aside.ts';
 import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../reading/limits.ts';
-import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
+import { lineProblem, readSettlement, SettlementProblem } from './settlement.ts';
 
 type SettlementTask = GivenFile &
   Readonly<{

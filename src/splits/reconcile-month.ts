@@ -4,34 +4,34 @@
  * quote.
  */
 
-import type { DateTime } from 'luxon';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Amount, compare, isZero, type Month, monthInterval } from '../values.ts';
-import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
+import { DateTime } from 'luxon';
+import { Settings } from '../config/settings.ts';
+import { Transaction } from '../database/transaction.ts';
+import { Amount, compare, isZero, Month, monthInterval } from '../values.ts';
+import { NotPaidOut, PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
-  type MatchedQuotes,
-  type NamedQuote,
-  type OtherBalanceTransactions,
-  type QuotePosition,
+  MatchedQuotes,
+  NamedQuote,
+  OtherBalanceTransactions,
+  QuotePosition,
   readOtherBalanceTransactions,
   readPositions,
   readStatements,
   readUnmatchedBalanceTransactions,
-  type UnmatchedBalanceTransaction,
+  UnmatchedBalanceTransaction,
 } from './reconcile.sql.ts';
 import {
   AGES,
-  type Age,
+  Age,
   ageOf,
   daysSince,
-  type ExceptionStatus,
+  ExceptionStatus,
   isException,
   judgePayout,
   judgeQuote,
   LATE_AFTER_DAYS,
   PAID_OUT_WITHIN_DAYS,
-  type PayoutStatus,
+  PayoutStatus,
   payoutNeedsWork,
 } from './verdicts.ts';
 

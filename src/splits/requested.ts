@@ -1,8 +1,8 @@
 /** Records the reversals that wait for a person, once the processor has taken our share back (service.md 7.5). */
 import { lockImporters } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
-import { type HeldRow, type RoutedRequest, readRoutedRequests } from '../ledger/held.sql.ts';
+import { Transaction } from '../database/transaction.ts';
+import { IssueContext } from '../documents/issue/context.ts';
+import { HeldRow, RoutedRequest, readRoutedRequests } from '../ledger/held.sql.ts';
 import { recordTakenBack } from '../ledger/held.ts';
 import { inTenThousandths } from '../ledger/row.ts';
 import { lockProcessor } from './accounts.sql.ts';

@@ -1,6 +1,6 @@
-import { query, querying, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { Recording } from './accounts.sql.ts';
+import { query, querying, Transaction } from '../database/transaction.ts';
+import { Month } from '../month.ts';
+import { Recording } from './accounts.sql.ts';
 
 export type ReversedTransfer = Readonly<{
   share_allocation_id: number;

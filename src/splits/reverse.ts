@@ -7,22 +7,22 @@
  */
 
 import { lockImporters } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
+import { Transaction } from '../database/transaction.ts';
+import { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
-import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
+import { HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { decideRecorded, heldLine, TAKEN_BACK } from '../ledger/held.ts';
 import { importRows } from '../ledger/import.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { Amount, amountProblem, type Month, minorDigits } from '../values.ts';
+import { Amount, amountProblem, Month, minorDigits } from '../values.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { findBalanceTransaction } from './match.ts';
 import { recordRequestedReversals } from './requested.ts';
-import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers, readStanding } from './reverse.sql.ts';
+import { insertReversalEvidence, ReversedTransfer, readReversedTransfers, readStanding } from './reverse.sql.ts';
 
 type RecordedReversal = Readonly<{
   partner_id: string;

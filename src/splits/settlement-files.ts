@@ -2,16 +2,16 @@
  * Settlement files that partners send by API calls. A file is imported only once, as by the command. Returns the state
  * of the file's lines. Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
  */
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { IssueContext } from '../documents/issue/context.ts';
+import { Database } from '../database/database.ts';
+import { Transaction } from '../database/transaction.ts';
+import { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Caller } from '../quotes/quotes.sql.ts';
-import { type GivenFile, readAside } from '../reading/aside.ts';
+import { Caller } from '../quotes/quotes.sql.ts';
+import { GivenFile, readAside } from '../reading/aside.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } from './import.ts';
-import { readSettlementText, type SettlementReading, settlementFile } from './read-settlement.ts';
-import { findSettlementFile, type SettlementFileState } from './settlement-files.sql.ts';
+import { readSettlementText, SettlementReading, settlementFile } from './read-settlement.ts';
+import { findSettlementFile, SettlementFileState } from './settlement-files.sql.ts';
 
 /** The most lines that a file in one call may have after its header. A longer file is not read. */
 export const MOST_LINES = 10_000;

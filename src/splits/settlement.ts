@@ -4,7 +4,7 @@
  * processor, it is the only source. Amounts are in major units; reversed transfers are negative. Pure.
  */
 import { z } from 'zod';
-import type { LineProblem } from '../errors/refusals.ts';
+import { LineProblem } from '../errors/refusals.ts';
 import { timeProblem } from '../ledger/row.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { amountProblem, isCurrency, minorDigits, names } from '../values.ts';

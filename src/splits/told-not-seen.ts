@@ -3,7 +3,7 @@
  * but that no payout has brought to the bank. A settlement file is only a partner's claim until the bank confirms it.
  */
 import { Amount } from '../money.ts';
-import type { ToldNotSeen } from './payouts.sql.ts';
+import { ToldNotSeen } from './payouts.sql.ts';
 
 /** Writes `acct_1: 29.40 USD reported but not received at the bank, the oldest from 2026-08-03`. */
 export function describeToldNotSeen({ account, currency, amount, since }: ToldNotSeen) {

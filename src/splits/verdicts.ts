@@ -3,8 +3,8 @@
  * computes the sums, and the caller supplies the time.
  */
 import { Amount } from '../money.ts';
-import type { PayoutState } from './payouts.sql.ts';
-import type { QuotePosition } from './reconcile.sql.ts';
+import { PayoutState } from './payouts.sql.ts';
+import { QuotePosition } from './reconcile.sql.ts';
 
 /**
  * All statuses except `matched` and `awaited` are exceptions. An `awaited` share may still arrive.

@@ -1,6 +1,6 @@
 import { creditInvoice } from '../../documents/credit.ts';
 import { documentJson } from '../../documents/document.ts';
-import type { DocumentRow } from '../../documents/documents.sql.ts';
+import { DocumentRow } from '../../documents/documents.sql.ts';
 import { refuseField } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { isZero, moneyText } from '../../money.ts';

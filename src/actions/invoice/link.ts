@@ -1,10 +1,10 @@
-import type { Transaction } from '../../database/transaction.ts';
-import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
+import { Transaction } from '../../database/transaction.ts';
+import { changeLink, LinkChange } from '../../delivery/change-link.ts';
 import { readDocuments } from '../../documents/documents.sql.ts';
 import { refuseField } from '../../errors/refusals.ts';
-import { type Remedy, toDo } from '../../remedy.ts';
+import { Remedy, toDo } from '../../remedy.ts';
 import { wrapped } from '../../text-table.ts';
-import { defineAction, documentNumber, type Facts, text } from '../action.ts';
+import { defineAction, documentNumber, Facts, text } from '../action.ts';
 import { OF_DOCUMENT, reportDocument } from '../documents.ts';
 
 type Next = Readonly<{

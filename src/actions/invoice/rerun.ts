@@ -1,16 +1,16 @@
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { linkProvider } from '../../delivery/payment-link.ts';
 import { findOtherLinks } from '../../delivery/printed-link.ts';
 import { readContents } from '../../documents/content.sql.ts';
 import { documentJson } from '../../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
+import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
+import { Rerun, RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
 import { table } from '../../text-table.ts';
-import { type Month, moneyText } from '../../values.ts';
-import { defineAction, type Facts, flag, month, onLatestDate, partner, type Report, text } from '../action.ts';
+import { Month, moneyText } from '../../values.ts';
+import { defineAction, Facts, flag, month, onLatestDate, partner, Report, text } from '../action.ts';
 import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
 
 export const invoiceRerun = defineAction({

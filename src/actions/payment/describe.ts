@@ -1,14 +1,14 @@
-import type { Adjustment } from '../../approvals/amounts-before.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Adjustment } from '../../approvals/amounts-before.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
-import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
+import { PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments, readSmallDifferences } from '../../payments/payments.sql.ts';
 import { withCode } from '../../payments/reverse.ts';
 import { NOBODY } from '../../people/roles.ts';
 import { printable, wrapped } from '../../text-table.ts';
-import type { Facts, FactsChange, Partners, Report } from '../action.ts';
+import { Facts, FactsChange, Partners, Report } from '../action.ts';
 import { documentFacts } from '../documents.ts';
 
 export async function onePayment(tx: Transaction, paymentId: number): Promise<PaymentJson> {

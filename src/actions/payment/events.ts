@@ -1,11 +1,11 @@
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
-import { type EventsReport, processEvents } from '../../payments/processor-events/process.ts';
+import { EventsReport, processEvents } from '../../payments/processor-events/process.ts';
 import { eventFile } from '../../payments/processor-events/read.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
 import { plural } from '../../text.ts';
 import { printable, wrapped } from '../../text-table.ts';
-import { type ActionContext, defineAction, type Facts, type FileInput, file } from '../action.ts';
+import { ActionContext, defineAction, Facts, FileInput, file } from '../action.ts';
 import { contentOf } from '../contents.ts';
 
 export const paymentEvents = defineAction({

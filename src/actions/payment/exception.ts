@@ -1,4 +1,4 @@
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { closeException } from '../../payments/exceptions.ts';
 import { printable } from '../../text-table.ts';

@@ -1,11 +1,11 @@
 import { failpoint } from '../../failpoint.ts';
 import { BANK_FORMATS } from '../../payments/bank/read.ts';
 import { readBankFileAside } from '../../payments/bank/read-aside.ts';
-import { type BankImport, importBankFile } from '../../payments/bank-import/import.ts';
-import type { LineReport } from '../../payments/bank-import/report.ts';
+import { BankImport, importBankFile } from '../../payments/bank-import/import.ts';
+import { LineReport } from '../../payments/bank-import/report.ts';
 import { printable, table, wrapped } from '../../text-table.ts';
 import { Amount, groupThousands, plural } from '../../values.ts';
-import { type ActionContext, choice, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
+import { ActionContext, choice, defineAction, Facts, FileInput, file, text } from '../action.ts';
 import { contentBy } from '../contents.ts';
 import { amountsIn } from '../documents.ts';
 import { amountOf, smallDifferencesOf } from './describe.ts';

@@ -1,4 +1,4 @@
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
 import { forgetAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';

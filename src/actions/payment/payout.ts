@@ -1,4 +1,4 @@
-import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
+import { PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
 import { settlePayout } from '../../payments/settle-payouts.ts';
 import { Amount, plural } from '../../values.ts';
 import { defineAction, several, text, whole } from '../action.ts';

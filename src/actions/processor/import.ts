@@ -1,11 +1,11 @@
 import { refuse } from '../../errors/refusals.ts';
 import { fieldName } from '../../field-names.ts';
-import { type ImportReport, importBalanceTransactions, importSettlement, isLive } from '../../splits/import.ts';
+import { ImportReport, importBalanceTransactions, importSettlement, isLive } from '../../splits/import.ts';
 import { balanceTransactionFile } from '../../splits/read-balance-transactions.ts';
 import { recordRequestedReversals } from '../../splits/requested.ts';
 import { readSentFile } from '../../splits/settlement-files.ts';
 import { plural } from '../../text.ts';
-import { type ActionContext, defineAction, type Facts, type FileInput, file, partner, text } from '../action.ts';
+import { ActionContext, defineAction, Facts, FileInput, file, partner, text } from '../action.ts';
 import { contentBy, contentOf } from '../contents.ts';
 
 export const processorImport = defineAction({

@@ -1,18 +1,18 @@
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { NOBODY } from '../../people/roles.ts';
 import { readAccountOwners } from '../../splits/accounts.sql.ts';
 import { readBalanceTransactions } from '../../splits/match.sql.ts';
 import {
-  type ClosingResult,
+  ClosingResult,
   closeBalanceTransactions,
-  type MatchResult,
+  MatchResult,
   matchBalanceTransaction,
   unmatchBalanceTransaction,
 } from '../../splits/match.ts';
 import { recordRequestedReversals } from '../../splits/requested.ts';
 import { printable } from '../../text-table.ts';
 import { Amount, plural } from '../../values.ts';
-import { amount, defineAction, flag, type Partners, partner, reason, several, text } from '../action.ts';
+import { amount, defineAction, flag, Partners, partner, reason, several, text } from '../action.ts';
 
 const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');
 const QUOTE = () => text('Quote', 'The quote.');

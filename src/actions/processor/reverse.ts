@@ -1,8 +1,8 @@
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { Amount, moneyText } from '../../money.ts';
-import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
+import { ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
 import { printable } from '../../text-table.ts';
-import { amount, defineAction, type Facts, month, text } from '../action.ts';
+import { amount, defineAction, Facts, month, text } from '../action.ts';
 import { amountsIn } from '../documents.ts';
 import { ACCOUNT } from './match.ts';
 

@@ -1,9 +1,9 @@
 import { todayOf } from '../../config/today.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { assignWork } from '../../people/work-assignments.ts';
-import { type ActionContext, defineAction, text } from '../action.ts';
-import { describeWork, listWork, type WorkItem } from './items.ts';
+import { ActionContext, defineAction, text } from '../action.ts';
+import { describeWork, listWork, WorkItem } from './items.ts';
 
 export const workAssign = defineAction({
   name: 'work.assign',

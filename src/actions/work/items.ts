@@ -3,15 +3,15 @@
  * item is derived from the current state, and disappears when that state changes.
  */
 
-import type { Settings } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import type { Finding } from '../../findings/finding.ts';
+import { Settings } from '../../config/settings.ts';
+import { Transaction } from '../../database/transaction.ts';
+import { Finding } from '../../findings/finding.ts';
 import { readFindings } from '../../findings/findings.ts';
 import { receiptOf, stateOf } from '../../findings/payments.ts';
-import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
+import { PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions } from '../../payments/exceptions.ts';
-import type { Scope } from '../../people/scope.ts';
-import { type Assignment, readAssignments } from '../../people/users.sql.ts';
+import { Scope } from '../../people/scope.ts';
+import { Assignment, readAssignments } from '../../people/users.sql.ts';
 import { Amount, compare } from '../../values.ts';
 
 /** An item of the work queue. `assignee` is null if no one is assigned. */

@@ -2,10 +2,10 @@
 import { readColdMonths } from '../../archive/archive.sql.ts';
 import { proveColdMonths } from '../../archive/archive.ts';
 import { faultOf } from '../../archive/rows.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { isDerived } from '../../log/derive.ts';
-import type { CheckContext } from './check.ts';
-import type { Difference, Finding } from './query.ts';
+import { CheckContext } from './check.ts';
+import { Difference, Finding } from './query.ts';
 
 /** Proves the files of the months whose rows a run hashes, and compares the sizes of those of other months. */
 export async function findChangedArchives(tx: Transaction, { derived, environment }: CheckContext): Promise<Finding> {

@@ -1,10 +1,10 @@
 /** The definition of a check, and the context that it can use. */
-import type { Environment } from '../../config/environment.ts';
-import type { SchemaComparison } from '../../database/schema.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
-import type { ColdMonth, DerivedRows } from '../../log/derive.ts';
-import type { CheckScope, Finding } from './query.ts';
+import { Environment } from '../../config/environment.ts';
+import { SchemaComparison } from '../../database/schema.ts';
+import { Transaction } from '../../database/transaction.ts';
+import { AddedFont } from '../../documents/pdf/added-fonts.ts';
+import { ColdMonth, DerivedRows } from '../../log/derive.ts';
+import { CheckScope, Finding } from './query.ts';
 
 export interface CheckContext extends CheckScope {
   /** The fonts of this installation. PDFs that need other fonts cannot be rendered again. */

@@ -4,15 +4,15 @@
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Instructions } from '../../config/instructions.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import { Instructions } from '../../config/instructions.ts';
+import { query, Transaction } from '../../database/transaction.ts';
 import { completed, frozenParties } from '../../delivery/e-invoice.ts';
 import { documentSnapshot } from '../../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import type { Parties } from '../../documents/e-invoice/model.ts';
+import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
+import { Parties } from '../../documents/e-invoice/model.ts';
 import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../../documents/e-invoice/write.ts';
-import type { CheckContext } from './check.ts';
-import { type Difference, type Finding, inMonth } from './query.ts';
+import { CheckContext } from './check.ts';
+import { Difference, Finding, inMonth } from './query.ts';
 
 type StoredEInvoice = Readonly<{
   document_id: number;

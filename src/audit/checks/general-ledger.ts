@@ -1,13 +1,13 @@
 /** The check of the general-ledger hand-off: the files of exported journals are unchanged. */
 import { createHash } from 'node:crypto';
 import { storedAccounts } from '../../config/accounts.ts';
-import { querying, type Transaction } from '../../database/transaction.ts';
-import type { GlFormat } from '../../general-ledger/accounts.ts';
-import { filesOf, type GlKind, type Journal, WRITER } from '../../general-ledger/files.ts';
-import type { GlLine } from '../../general-ledger/journal.ts';
-import type { Month } from '../../month.ts';
-import type { CheckContext } from './check.ts';
-import type { Difference, Finding } from './query.ts';
+import { querying, Transaction } from '../../database/transaction.ts';
+import { GlFormat } from '../../general-ledger/accounts.ts';
+import { filesOf, GlKind, Journal, WRITER } from '../../general-ledger/files.ts';
+import { GlLine } from '../../general-ledger/journal.ts';
+import { Month } from '../../month.ts';
+import { CheckContext } from './check.ts';
+import { Difference, Finding } from './query.ts';
 
 type StoredExport = Readonly<{
   month: Month;

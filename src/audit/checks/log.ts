@@ -1,13 +1,13 @@
 /** The checks of the log: its checkpoints, their signatures and their time stamps. */
-import { query, type Transaction } from '../../database/transaction.ts';
-import type { Checkpoint } from '../../log/checkpoints.sql.ts';
+import { query, Transaction } from '../../database/transaction.ts';
+import { Checkpoint } from '../../log/checkpoints.sql.ts';
 import { checkpointTitle, deriveLog } from '../../log/derive.ts';
 import { bodyOf, isSigned, isSignedBy, vkeyOf } from '../../log/note.ts';
 import { successionOf } from '../../log/sign.ts';
-import { type LogKey, noteKeyOf } from '../../log/signatures.sql.ts';
+import { LogKey, noteKeyOf } from '../../log/signatures.sql.ts';
 import { checkTimeStamp } from '../../log/time-stamp.ts';
-import type { CheckContext } from './check.ts';
-import type { Difference, Finding } from './query.ts';
+import { CheckContext } from './check.ts';
+import { Difference, Finding } from './query.ts';
 
 /** The recorded checkpoints agree with the facts in the tables. */
 export async function findBrokenCheckpoints(tx: Transaction, { derived, cold }: CheckContext): Promise<Finding> {

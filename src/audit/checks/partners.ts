@@ -1,10 +1,10 @@
 /**
  * The check that partners, their policies and arrangements match their audit events, since they are updated in place.
  */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { readStoredPartners, replayPartners } from '../../partners/changes.ts';
 import { changesBetween } from '../../people/field-changes.ts';
-import type { Difference, Finding } from './query.ts';
+import { Difference, Finding } from './query.ts';
 
 const NOTHING = new Map();
 

@@ -2,14 +2,14 @@
  * The check of stored PDFs: each matches its hash, and rendering it again with the same renderer gives the same bytes.
  */
 import { createHash } from 'node:crypto';
-import type { Instructions } from '../../config/instructions.ts';
-import { query, queryingValue, type Transaction } from '../../database/transaction.ts';
+import { Instructions } from '../../config/instructions.ts';
+import { query, queryingValue, Transaction } from '../../database/transaction.ts';
 import { librariesByVersion, PdfRendererPool } from '../../delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
-import type { CheckContext } from './check.ts';
-import { type Difference, type Finding, inMonth } from './query.ts';
+import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
+import { AddedFont } from '../../documents/pdf/added-fonts.ts';
+import { CheckContext } from './check.ts';
+import { Difference, Finding, inMonth } from './query.ts';
 
 type StoredPdf = Readonly<{
   document_id: number;

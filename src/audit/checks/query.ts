@@ -4,9 +4,9 @@
  * everything is checked.
  */
 import { createHash } from 'node:crypto';
-import { prepared, queryOne, type Transaction } from '../../database/transaction.ts';
+import { prepared, queryOne, Transaction } from '../../database/transaction.ts';
 import { reasonOf } from '../../errors/refusals.ts';
-import type { Month } from '../../month.ts';
+import { Month } from '../../month.ts';
 
 /** What is checked: one closed month, or everything. */
 export interface CheckScope {

@@ -3,10 +3,10 @@
  * rely on.
  */
 import { readRecordDigest } from '../../database/schema.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, Transaction } from '../../database/transaction.ts';
 import { plural } from '../../text.ts';
-import type { CheckContext } from './check.ts';
-import type { Finding } from './query.ts';
+import { CheckContext } from './check.ts';
+import { Finding } from './query.ts';
 
 /**
  * Explains why expressions were not compared: the database was loaded from a dump, or upgraded with pg_upgrade, after

@@ -1,7 +1,7 @@
 /** The check of the first instants of months, by which a rule compares each row with its month. */
-import { query, type Transaction } from '../../database/transaction.ts';
-import { type Month, monthInterval } from '../../month.ts';
-import type { Finding } from './query.ts';
+import { query, Transaction } from '../../database/transaction.ts';
+import { Month, monthInterval } from '../../month.ts';
+import { Finding } from './query.ts';
 
 /** The instants recorded in the log are those of the time zone database. */
 export async function findWrongMonthZones(tx: Transaction): Promise<Finding> {

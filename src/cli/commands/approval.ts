@@ -1,17 +1,17 @@
 import { actionOf, approveRequest, endRequest, previewRequest } from '../../actions/approve.ts';
-import { type Change, digestOf } from '../../actions/consequence.ts';
-import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
+import { Change, digestOf } from '../../actions/consequence.ts';
+import { RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { requestJson } from '../../lists/approvals.ts';
 import { minuteOf } from '../../text.ts';
 import {
   acting,
-  type CommandContext,
-  type Definition,
+  CommandContext,
+  Definition,
   EXIT,
   idArgument,
   NO_DELIVER,
-  type Output,
+  Output,
   outputWidth,
   printable,
   REASON,

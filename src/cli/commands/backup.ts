@@ -1,9 +1,9 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { type Environment, type EnvironmentName, readEnvironment } from '../../config/environment.ts';
-import { type Backup, writeBackup } from '../../database/backup.ts';
+import { Environment, EnvironmentName, readEnvironment } from '../../config/environment.ts';
+import { Backup, writeBackup } from '../../database/backup.ts';
 import { encryptionTo } from '../../database/backup-encryption.ts';
-import type { Database } from '../../database/database.ts';
+import { Database } from '../../database/database.ts';
 import { pendingMigrations } from '../../database/migrate.ts';
 import { databaseFailure } from '../../database/transaction.ts';
 import { keepErasures } from '../../erasures/file.ts';
@@ -12,11 +12,11 @@ import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { identifyIfKnown } from '../../people/users.ts';
 import { recordJobRun } from '../../reports/jobs.sql.ts';
 import {
-  type Definition,
+  Definition,
   EXIT,
   exitOf,
-  type Output,
-  type Progress,
+  Output,
+  Progress,
   reasonOf,
   refuse,
   repeatedArgument,

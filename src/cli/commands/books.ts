@@ -1,10 +1,10 @@
 import { booksClose, checkWithout, reportBooks } from '../../actions/books.ts';
-import type { Month } from '../../month.ts';
+import { Month } from '../../month.ts';
 import {
   acting,
-  type CommandContext,
-  type Definition,
-  type DeliverOption,
+  CommandContext,
+  Definition,
+  DeliverOption,
   EXIT,
   monthArgument,
   NO_DELIVER,

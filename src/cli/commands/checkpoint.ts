@@ -3,7 +3,7 @@ import { makeFolder, writeWhole } from '../../files.ts';
 import { readNote } from '../../log/note.ts';
 import { readProver, recordCosignatures } from '../../log/witness.ts';
 import { plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition, reading, refuse } from '../command.ts';
+import { acting, CommandContext, Definition, reading, refuse } from '../command.ts';
 import { readInput } from '../fields.ts';
 
 export const define: Definition = (group, action) => {

@@ -1,21 +1,21 @@
 import { monthClose } from '../../actions/close.ts';
-import { COMPARED, type ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
+import { COMPARED, ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
 import { previewClose } from '../../close/run.ts';
-import type { Sheet } from '../../sheet.ts';
-import { type Month, plural } from '../../values.ts';
+import { Sheet } from '../../sheet.ts';
+import { Month, plural } from '../../values.ts';
 import {
   amount,
-  type CommandContext,
+  CommandContext,
   checkPresentable,
-  type Definition,
-  type DeliverOption,
+  Definition,
+  DeliverOption,
   EXIT,
   FORMAT,
   fitted,
   monthArgument,
   NO_DELIVER,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   printable,
   readingNow,

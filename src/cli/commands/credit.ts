@@ -1,13 +1,6 @@
 import { creditRefund, creditRefundReturned } from '../../actions/credit.ts';
-import { REFUND_METHODS, type RefundMethod } from '../../payments/enums.ts';
-import {
-  choiceArgument,
-  type Definition,
-  dateArgument,
-  lineArgument,
-  type Output,
-  wholeNumberArgument,
-} from '../command.ts';
+import { REFUND_METHODS, RefundMethod } from '../../payments/enums.ts';
+import { choiceArgument, Definition, dateArgument, lineArgument, Output, wholeNumberArgument } from '../command.ts';
 import { doing } from '../run-action.ts';
 
 export const define: Definition = (credit, action) => {

@@ -1,21 +1,21 @@
 import { deliveryRetry } from '../../actions/delivery.ts';
 import { countKinds } from '../../actions/emails.ts';
 import { runAction } from '../../actions/run.ts';
-import type { Delivery } from '../../delivery/document.ts';
-import { RETRIED, type RetryRequest } from '../../delivery/retry-emails.ts';
+import { Delivery } from '../../delivery/document.ts';
+import { RETRIED, RetryRequest } from '../../delivery/retry-emails.ts';
 import { answerLateRequests } from '../../http/late-requests.ts';
 import { openLog } from '../../log.ts';
 import { countDeliveries, countNeedingAttention } from '../../mail/outbox.sql.ts';
-import type { EmailResult } from '../../mail/outbox.ts';
+import { EmailResult } from '../../mail/outbox.ts';
 import { deliverAll, deliverAllForever } from '../../month-end/month-end.ts';
 import { plural } from '../../text.ts';
 import {
-  type Context,
+  Context,
   choiceArgument,
-  type Definition,
+  Definition,
   EXIT,
   instantArgument,
-  type Output,
+  Output,
   reasonOf,
   refuse,
   withContext,

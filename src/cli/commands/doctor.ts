@@ -1,5 +1,5 @@
 import { plural } from '../../text.ts';
-import { type Definition, EXIT, type Output, table, wrapped } from '../command.ts';
+import { Definition, EXIT, Output, table, wrapped } from '../command.ts';
 import { examine } from '../doctor.ts';
 import { describeDkim } from './mail.ts';
 

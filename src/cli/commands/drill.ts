@@ -5,18 +5,18 @@
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment, EnvironmentName } from '../../config/environment.ts';
+import { Environment, EnvironmentName } from '../../config/environment.ts';
 import { readIdentities } from '../../database/backup-encryption.ts';
-import { type Database, rolledBack } from '../../database/database.ts';
+import { Database, rolledBack } from '../../database/database.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
-import { databaseFailure, type Transaction } from '../../database/transaction.ts';
-import { type Checkpoint, readCheckpoints, readOrigin } from '../../log/checkpoints.sql.ts';
+import { databaseFailure, Transaction } from '../../database/transaction.ts';
+import { Checkpoint, readCheckpoints, readOrigin } from '../../log/checkpoints.sql.ts';
 import { continues } from '../../log/head.ts';
 import { checkpointTitle } from '../../log/text.ts';
 import { minuteOf, plural } from '../../text.ts';
 import {
-  type Context,
-  type Definition,
+  Context,
+  Definition,
   EXIT,
   exitOf,
   printable,
@@ -27,7 +27,7 @@ import {
 } from '../command.ts';
 import { recordRun } from '../job-log.ts';
 import { counted, nightlyBackups } from './backup.ts';
-import { type Proof, settleRestored } from './restore.ts';
+import { Proof, settleRestored } from './restore.ts';
 
 const HELP = `
 The backup is restored into a scratch database, verified, compared with the

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { glExport } from '../../actions/general-ledger.ts';
 import { readInput } from '../../actions/run.ts';
 import { codeOf, makeFolder, writeWhole } from '../../files.ts';
-import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
-import { readFiles, readParts, type StoredFile } from '../../general-ledger/exports.sql.ts';
-import type { Month } from '../../month.ts';
+import { GL_FORMATS, GlFormat } from '../../general-ledger/accounts.ts';
+import { readFiles, readParts, StoredFile } from '../../general-ledger/exports.sql.ts';
+import { Month } from '../../month.ts';
 import {
   acting,
-  type CommandContext,
+  CommandContext,
   choiceArgument,
-  type Definition,
+  Definition,
   EXIT,
   monthArgument,
   readingNow,

@@ -3,22 +3,22 @@ import { needRows } from '../../archive/rows.ts';
 import {
   EXPORT_CONTENTS,
   EXPORT_KINDS,
-  type ExportFormat,
-  type ExportKind,
-  type ExportRequest,
+  ExportFormat,
+  ExportKind,
+  ExportRequest,
   exportFormats,
   exportPack,
 } from '../../audit/export.ts';
 import { makeFolder } from '../../files.ts';
 import { provePartner } from '../../log/partner-proof.ts';
-import { groupThousands, type Month, plural } from '../../values.ts';
+import { groupThousands, Month, plural } from '../../values.ts';
 import {
-  type CommandContext,
+  CommandContext,
   choiceArgument,
-  type Definition,
+  Definition,
   EXIT,
   monthArgument,
-  type Output,
+  Output,
   reading,
   readingNow,
   refuse,

@@ -1,12 +1,12 @@
 import { readExports } from '../../general-ledger/exports.sql.ts';
 import { glListSheet } from '../../general-ledger/list.ts';
-import type { Month } from '../../month.ts';
+import { Month } from '../../month.ts';
 import {
-  type CommandContext,
-  type Definition,
+  CommandContext,
+  Definition,
   money,
   monthArgument,
-  type PresentOptions,
+  PresentOptions,
   table,
   wholeNumberArgument,
 } from '../command.ts';

@@ -1,21 +1,21 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCheckedSettings } from '../../actions/rules.ts';
-import { type Environment, isLogHost, LOG_HOST_FORM, readEnvironment } from '../../config/environment.ts';
+import { Environment, isLogHost, LOG_HOST_FORM, readEnvironment } from '../../config/environment.ts';
 import { firstSettings } from '../../config/first-settings.ts';
 import { settingsFile } from '../../config/settings.ts';
 import { readLogHost } from '../../database/installation.sql.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
 import { readOrigin } from '../../log/checkpoints.sql.ts';
 import { dkimRecord } from '../../mail/dkim.ts';
-import { type Readiness, readReadiness } from '../../reports/readiness.ts';
+import { Readiness, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
 import {
-  type CommandContext,
-  type Definition,
+  CommandContext,
+  Definition,
   EXIT,
-  type Output,
+  Output,
   reading,
   reasonOf,
   refuse,

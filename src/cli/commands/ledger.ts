@@ -1,12 +1,12 @@
 import { readFileSync, statSync } from 'node:fs';
 import { ledgerImportOf, ROW_FORMATS, rowFormatOf } from '../../actions/rows.ts';
 import { readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
-import type { RowFormat } from '../../ledger/read.ts';
+import { RowFormat } from '../../ledger/read.ts';
 import {
   choiceArgument,
-  type Definition,
+  Definition,
   EXIT,
-  type Output,
+  Output,
   refuse,
   repeatedArgument,
   wholeNumberArgument,

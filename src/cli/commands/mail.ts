@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import Handlebars from 'handlebars';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { messageOf } from '../../mail/attempt.ts';
-import { type DkimRecord, dkimRecord } from '../../mail/dkim.ts';
+import { DkimRecord, dkimRecord } from '../../mail/dkim.ts';
 import { refuseRecipient } from '../../mail/sandbox.ts';
 import { transportOf } from '../../mail/transport.ts';
-import { type CommandContext, type Definition, EXIT, printable, reading, refuse } from '../command.ts';
+import { CommandContext, Definition, EXIT, printable, reading, refuse } from '../command.ts';
 
 export const define: Definition = (group, action) => {
   group

@@ -1,9 +1,9 @@
-import { type Environment, readEnvironment } from '../../config/environment.ts';
+import { Environment, readEnvironment } from '../../config/environment.ts';
 import { packageVersion } from '../../package.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { identifyIfKnown } from '../../people/users.ts';
 import { plural } from '../../text.ts';
-import { type Definition, EXIT, type Output, withDatabase } from '../command.ts';
+import { Definition, EXIT, Output, withDatabase } from '../command.ts';
 
 export const define: Definition = (command, action) => {
   command.action(action(migrate));

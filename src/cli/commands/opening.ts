@@ -1,7 +1,7 @@
 import { totalsTable } from '../../actions/opening.ts';
-import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/openings.sql.ts';
-import type { Sheet } from '../../sheet.ts';
-import { amount, type CommandContext, type Definition, printable, refuse, table } from '../command.ts';
+import { CarriedItem, OpeningRow, readItems, readOpenings } from '../../opening/openings.sql.ts';
+import { Sheet } from '../../sheet.ts';
+import { amount, CommandContext, Definition, printable, refuse, table } from '../command.ts';
 import { showing } from '../report-command.ts';
 
 export const define: Definition = (opening, action) => {

@@ -1,16 +1,16 @@
 import { partnerIdOf } from '../../actions/partner-names.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
+import { Transaction } from '../../database/transaction.ts';
+import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { cancellationText } from '../../partners/cancellation.ts';
 import { partnerJson } from '../../partners/change.ts';
 import { cutRateText } from '../../partners/cut-rate.ts';
-import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
+import { PartnerView, readPartners } from '../../partners/partners.sql.ts';
 import { paymentTermsText } from '../../partners/payment-terms.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
-import { type CommandContext, type Definition, money, printable, reading, refuse, table } from '../command.ts';
+import { CommandContext, Definition, money, printable, reading, refuse, table } from '../command.ts';
 
 export const define: Definition = (partner, action) => {
   partner

@@ -1,29 +1,29 @@
 import { billMissing } from '../../actions/processor/bill.ts';
 import { reconcileReverse } from '../../actions/processor/reverse.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
-import type { NamedQuote } from '../../splits/reconcile.sql.ts';
+import { NamedQuote } from '../../splits/reconcile.sql.ts';
 import {
-  type NotBillable,
+  NotBillable,
   needsWork,
-  type Reconciliation,
-  type ReconciliationException,
+  Reconciliation,
+  ReconciliationException,
   reconcileMonth,
 } from '../../splits/reconcile-month.ts';
-import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
-import { isZero, type Month, plural } from '../../values.ts';
+import { AGES, PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
+import { isZero, Month, plural } from '../../values.ts';
 import {
   acting,
-  type CommandContext,
+  CommandContext,
   checkPresentable,
-  type Definition,
-  type DeliverOption,
+  Definition,
+  DeliverOption,
   EXIT,
   FORMAT,
   money,
   monthArgument,
   NO_DELIVER,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   printable,
   readingNow,

@@ -1,16 +1,16 @@
 import { reminderRecord } from '../../actions/remind.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
-import { type ReminderPlan, whySkipped } from '../../payments/remind.ts';
-import type { Sheet } from '../../sheet.ts';
+import { ReminderPlan, whySkipped } from '../../payments/remind.ts';
+import { Sheet } from '../../sheet.ts';
 import {
   acting,
-  type CommandContext,
+  CommandContext,
   checkPresentable,
-  type Definition,
+  Definition,
   EXIT,
   FORMAT,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   REASON,
   repeatedArgument,

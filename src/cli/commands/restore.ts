@@ -2,13 +2,13 @@ import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { openArchive } from '../../archive/archive.sql.ts';
 import { haveNamedRows } from '../../archive/rows.ts';
-import { type Verification, verify } from '../../audit/verify.ts';
-import { type Environment, readEnvironment } from '../../config/environment.ts';
+import { Verification, verify } from '../../audit/verify.ts';
+import { Environment, readEnvironment } from '../../config/environment.ts';
 import { settingsFile } from '../../config/settings.ts';
 import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
-import type { Recording } from '../../database/schema.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Recording } from '../../database/schema.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { repeatErasures } from '../../erasures/erase.ts';
 import { readErasureFile } from '../../erasures/file.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
@@ -19,8 +19,8 @@ import { forgetSignIns } from '../../people/sign-in.sql.ts';
 import { identifyIfKnown } from '../../people/users.ts';
 import { minuteOf, plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
-import type { Definition } from '../define.ts';
-import { type Output, printable } from '../output.ts';
+import { Definition } from '../define.ts';
+import { Output, printable } from '../output.ts';
 import { counted, NOT_IN_A_BACKUP } from './backup.ts';
 
 const HELP = `

@@ -1,10 +1,10 @@
-import type { Environment } from '../../config/environment.ts';
-import { type NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
+import { Environment } from '../../config/environment.ts';
+import { NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
 import { failpoint } from '../../failpoint.ts';
 import { readHead } from '../../log/head.ts';
 import { describeAfterRestore, readAfterRestore } from '../../reports/after-restore.ts';
 import { counted, plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition, EXIT, refuse } from '../command.ts';
+import { acting, CommandContext, Definition, EXIT, refuse } from '../command.ts';
 import { readNoteFile } from '../fields.ts';
 
 const HELP = `

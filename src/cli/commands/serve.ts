@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import type { Logger } from 'pino';
+import { Logger } from 'pino';
 import { addConsole } from '../../console/plugin.ts';
 import { openManagement } from '../../http/management.ts';
 import { buildServer } from '../../http/server.ts';
-import type { ServerOptions } from '../../http/shared.ts';
+import { ServerOptions } from '../../http/shared.ts';
 import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
@@ -13,16 +13,7 @@ import { addPortal } from '../../portal/plugin.tsx';
 import { SERVER_SECONDS, setReadingSeconds } from '../../reading/aside.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { pollOnRequest } from '../../splits/poll-requests.ts';
-import {
-  type Context,
-  type Definition,
-  EXIT,
-  type Output,
-  reasonOf,
-  refuse,
-  wholeNumberArgument,
-  withContext,
-} from '../command.ts';
+import { Context, Definition, EXIT, Output, reasonOf, refuse, wholeNumberArgument, withContext } from '../command.ts';
 import { accountsToRead } from './processor/poll.ts';
 
 export const define: Definition = (command, action) => {

@@ -1,16 +1,7 @@
 import { partnerIdOf } from '../../actions/partner-names.ts';
-import { accountOf, type ProcessorRequest } from '../../processors/processors.ts';
-import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
-import {
-  type CommandContext,
-  choiceArgument,
-  type Definition,
-  EXIT,
-  money,
-  printable,
-  readingNow,
-  wrapped,
-} from '../command.ts';
+import { accountOf, ProcessorRequest } from '../../processors/processors.ts';
+import { PlannedAcceptance, planQuote, QuotePlan } from '../../splits/accepted.ts';
+import { CommandContext, choiceArgument, Definition, EXIT, money, printable, readingNow, wrapped } from '../command.ts';
 
 export const define: Definition = (split, action) => {
   split

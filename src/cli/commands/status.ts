@@ -1,8 +1,8 @@
 import { commandOf, remediesJson } from '../../actions/remedies.ts';
-import type { Finding } from '../../findings/finding.ts';
-import { readStatus, type Status } from '../../reports/status.ts';
+import { Finding } from '../../findings/finding.ts';
+import { readStatus, Status } from '../../reports/status.ts';
 import { adviceOn, describeStatus } from '../../reports/status-text.ts';
-import { type CommandContext, type Definition, EXIT, fitted, outputWidth, readingNow } from '../command.ts';
+import { CommandContext, Definition, EXIT, fitted, outputWidth, readingNow } from '../command.ts';
 import { inCommands } from '../remedies.ts';
 
 export const define: Definition = (command, action) => {

@@ -3,10 +3,10 @@ import { userJson } from '../../lists/users.ts';
 import { rolesInWords } from '../../people/roles.ts';
 import { liveAt } from '../../people/sessions.ts';
 import { readSessions } from '../../people/sign-in.sql.ts';
-import { type ListedUser, readUsers } from '../../people/users.sql.ts';
+import { ListedUser, readUsers } from '../../people/users.sql.ts';
 import { userNamed } from '../../people/users.ts';
 import { minuteOf } from '../../text.ts';
-import { type CommandContext, type Definition, reading } from '../define.ts';
+import { CommandContext, Definition, reading } from '../define.ts';
 import { tableOf } from '../list-command.ts';
 
 export const define: Definition = (user, action) => {

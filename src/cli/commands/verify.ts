@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { JOBS, packsIn, proveAll } from '../../archive/folder.ts';
-import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
+import { rowsOfToday, Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { bodyOf, isSignedBy } from '../../log/note.ts';
 import { groupThousands } from '../../money.ts';
-import type { Month } from '../../month.ts';
+import { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, wholeNumberArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, readingNow } from '../define.ts';
+import { CommandContext, Definition, readingNow } from '../define.ts';
 import { logKeyOf, readNoteFile } from '../fields.ts';
-import { type Output, printable, table } from '../output.ts';
+import { Output, printable, table } from '../output.ts';
 
 export const define: Definition = (command, action) => {
   command

@@ -1,7 +1,7 @@
 import { partnerIdOf } from '../../actions/partner-names.ts';
 import { webhookText } from '../../actions/webhook.ts';
 import { webhookNamed } from '../../partner-events/webhook.ts';
-import { type CommandContext, type Definition, readingNow } from '../define.ts';
+import { CommandContext, Definition, readingNow } from '../define.ts';
 
 export const define: Definition = (webhook, action) => {
   webhook

@@ -7,7 +7,7 @@ import { codeOf, writeWhole } from '../../files.ts';
 import { cosignHead, noteOf, readNote, witnessKeyOf } from '../../log/note.ts';
 import { acceptCheckpoint } from '../../log/witness.ts';
 import { counted, plural } from '../../text.ts';
-import { type Definition, EXIT, type Output, reasonOf, refuse } from '../command.ts';
+import { Definition, EXIT, Output, reasonOf, refuse } from '../command.ts';
 import { logKeyOf, readInput, readNoteFile } from '../fields.ts';
 
 const HELP = `

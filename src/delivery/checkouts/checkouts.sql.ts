@@ -1,4 +1,4 @@
-import { execute, executing, query, querying, queryingFirst, type Transaction } from '../../database/transaction.ts';
+import { execute, executing, query, querying, queryingFirst, Transaction } from '../../database/transaction.ts';
 
 export type CheckoutEnding =
   | 'paid'

@@ -3,11 +3,11 @@
  * because the processor's event will report its outcome.
  */
 import { DateTime } from 'luxon';
-import type { Environment } from '../../config/environment.ts';
-import type { Database } from '../../database/database.ts';
+import { Environment } from '../../config/environment.ts';
+import { Database } from '../../database/database.ts';
 import { failpoint } from '../../failpoint.ts';
-import { KeySpent, type PaymentLinks, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
-import { type Checkout, type CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './checkouts.sql.ts';
+import { KeySpent, PaymentLinks, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
+import { Checkout, CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './checkouts.sql.ts';
 
 export type CheckoutCalls = Readonly<{
   environment: Environment;

@@ -9,20 +9,20 @@ import { DateTime } from 'luxon';
 import { readInstallation } from '../../database/installation.sql.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
-import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
+import { ActorContext, recordEvent } from '../../people/audit-events.ts';
 import { RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
 import { processorOf } from '../../processors/processors.ts';
-import { type LinkProvider, newToken, type WantedLinks } from '../payment-link.ts';
+import { LinkProvider, newToken, WantedLinks } from '../payment-link.ts';
 import {
-  type Checkout,
+  Checkout,
   insertCheckout,
   lockPartner,
-  type PayableInvoice,
+  PayableInvoice,
   readCheckout,
   readLiveCheckouts,
   readPayableInvoices,
 } from './checkouts.sql.ts';
-import { type CheckoutCalls, endCheckout, makeSession } from './end.ts';
+import { CheckoutCalls, endCheckout, makeSession } from './end.ts';
 
 export type CheckoutContext = CheckoutCalls &
   ActorContext &

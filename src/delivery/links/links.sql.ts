@@ -6,7 +6,7 @@ import {
   querying,
   queryingOne,
   queryingValue,
-  type Transaction,
+  Transaction,
 } from '../../database/transaction.ts';
 import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
 

@@ -4,32 +4,26 @@
  * its own transaction, so the process can be stopped at any point.
  */
 import { DateTime } from 'luxon';
-import type { Environment } from '../../config/environment.ts';
-import type { Database } from '../../database/database.ts';
+import { Environment } from '../../config/environment.ts';
+import { Database } from '../../database/database.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
-import {
-  KeySpent,
-  type LinkMark,
-  type PaymentLinks,
-  RefusedByProcessor,
-  Unavailable,
-} from '../../processors/processor.ts';
+import { KeySpent, LinkMark, PaymentLinks, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
 import { processorOf } from '../../processors/processors.ts';
 import { endChangedCheckouts } from '../checkouts/end.ts';
-import type { LinkProvider, WantedLinks } from '../payment-link.ts';
+import { LinkProvider, WantedLinks } from '../payment-link.ts';
 import {
-  type ClosingReason,
+  ClosingReason,
   clearWait,
   isAnyOlder,
-  type LinkFacts,
+  LinkFacts,
   noteWait,
   readLinkFacts,
   recordAttempt,
   recordClosing,
   recordIntent,
   recordObject,
-  type WaitKind,
+  WaitKind,
 } from './links.sql.ts';
 
 export type LinkContext = Readonly<{

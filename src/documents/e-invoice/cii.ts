@@ -1,15 +1,6 @@
 /** Writes an e-invoice as UN/CEFACT Cross Industry Invoice (D16B), profile EN 16931 of Factur-X and ZUGFeRD. */
-import {
-  type EInvoice,
-  type EInvoiceLine,
-  isOutsideScope,
-  type Party,
-  type Period,
-  type Seller,
-  schemed,
-  vatIdOf,
-} from './model.ts';
-import { element as el, type XmlElement, xmlFile } from './xml.ts';
+import { EInvoice, EInvoiceLine, isOutsideScope, Party, Period, Seller, schemed, vatIdOf } from './model.ts';
+import { element as el, XmlElement, xmlFile } from './xml.ts';
 
 const NAMESPACES = {
   'xmlns:rsm': 'urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100',

@@ -1,8 +1,8 @@
 /** Lists the missing data that a profile of EN 16931 requires, each with its field and its term (BT, BG). */
-import { COUNTRIES, type EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
-import type { VatCategory } from '../../config/tax.ts';
+import { COUNTRIES, EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
+import { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
-import { type Buyer, isGerman, type Parties, type Seller, vatIdOf } from './model.ts';
+import { Buyer, isGerman, Parties, Seller, vatIdOf } from './model.ts';
 
 export type Lack = Readonly<{
   term: string;

@@ -4,12 +4,12 @@
  */
 
 import { electronicFormatIBAN } from 'ibantools';
-import { COUNTRIES, type EInvoiceFormat, type NoTax } from '../../config/e-invoice.ts';
-import type { Instructions } from '../../config/instructions.ts';
-import { type TaxCategory, VAT_CATEGORIES, type VatCategory } from '../../config/tax.ts';
-import { Amount, lastDay, type Month, monthName } from '../../values.ts';
-import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
-import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
+import { COUNTRIES, EInvoiceFormat, NoTax } from '../../config/e-invoice.ts';
+import { Instructions } from '../../config/instructions.ts';
+import { TaxCategory, VAT_CATEGORIES, VatCategory } from '../../config/tax.ts';
+import { Amount, lastDay, Month, monthName } from '../../values.ts';
+import { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
+import { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
 
 /** An empty text means that the value is unknown. */
 export type Party = Readonly<{

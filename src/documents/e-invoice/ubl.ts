@@ -1,14 +1,5 @@
 /** Writes an e-invoice as UBL 2.1, Invoice or CreditNote, in Peppol BIS Billing 3 or XRechnung 3.0. */
-import {
-  type EInvoice,
-  type EInvoiceLine,
-  isOutsideScope,
-  type Party,
-  type Period,
-  schemed,
-  type Tax,
-  vatIdOf,
-} from './model.ts';
+import { EInvoice, EInvoiceLine, isOutsideScope, Party, Period, schemed, Tax, vatIdOf } from './model.ts';
 import { element as el, xmlFile } from './xml.ts';
 
 const UBL = 'urn:oasis:names:specification:ubl:schema:xsd';

@@ -1,7 +1,7 @@
 /** Writes a document's e-invoice in the partner's format. */
-import type { DocumentSnapshot } from '../snapshot.ts';
+import { DocumentSnapshot } from '../snapshot.ts';
 import { writeCii } from './cii.ts';
-import { type EInvoice, type EInvoiceFacts, eInvoiceOf } from './model.ts';
+import { EInvoice, EInvoiceFacts, eInvoiceOf } from './model.ts';
 import { writeUbl } from './ubl.ts';
 
 /**

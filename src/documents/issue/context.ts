@@ -3,13 +3,13 @@
  * clock_behind.
  */
 import { missingSettings } from '../../config/missing-settings.ts';
-import { type Settings, settingsFile } from '../../config/settings.ts';
+import { Settings, settingsFile } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
-import type { SchemaComparison } from '../../database/schema.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { SchemaComparison } from '../../database/schema.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
-import type { ActorContext, Installation } from '../../people/audit-events.ts';
-import { type IssueBatch, readLatestAction } from './issue.sql.ts';
+import { ActorContext, Installation } from '../../people/audit-events.ts';
+import { IssueBatch, readLatestAction } from './issue.sql.ts';
 import { recordIssuerVersion } from './issuer-version.sql.ts';
 
 export type IssueContext = ActorContext &

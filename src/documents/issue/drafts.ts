@@ -1,11 +1,11 @@
 /** Drafts the documents of a month, and taxes each sale by the rule for its tax point. Refusal: tax_rule_missing. */
-import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { rulesOfOtherDays, Tax, taxRuleFor } from '../../config/tax.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
-import type { RowsOfMonth } from '../../ledger/running-lines.sql.ts';
-import { lastDay, type Month } from '../../month.ts';
+import { RowsOfMonth } from '../../ledger/running-lines.sql.ts';
+import { lastDay, Month } from '../../month.ts';
 import { createDrafts, totalDrafts, totalRows, totalRowsByTaxMonth } from './drafts.sql.ts';
-import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
+import { DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
 
 /**
  * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed

@@ -2,11 +2,11 @@
  * Issues the documents that the drafts (`drafts.sql.ts`) describe. The caller holds the ledger's lock exclusively until
  * the commit, so `insertDocuments` can safely assign the next number of a series.
  */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { queueIssuedDocuments } from '../emails.sql.ts';
 import {
   applyOpenCredit,
-  type IssueBatch,
+  IssueBatch,
   insertDocumentLines,
   insertDocuments,
   readConservation,

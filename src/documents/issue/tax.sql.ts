@@ -2,10 +2,10 @@
  * Computes the tax of drafts: a reversal of a billed sale gets the tax that the sale had, any other sale that of its
  * rule. The lines are then totaled by category and rate, and divided by total.
  */
-import type { Tax } from '../../config/tax.ts';
-import { execute, executing, querying, type Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
-import type { CreditedTax, CreditShare } from '../document-tax.ts';
+import { Tax } from '../../config/tax.ts';
+import { execute, executing, querying, Transaction } from '../../database/transaction.ts';
+import { Month } from '../../month.ts';
+import { CreditedTax, CreditShare } from '../document-tax.ts';
 
 export type DraftedSale = Readonly<{
   partner_id: string;

@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, type Font } from 'fontkit';
-import { hasGlyph, STAND_INS, type Weight } from './fonts.ts';
+import { create, Font } from 'fontkit';
+import { hasGlyph, STAND_INS, Weight } from './fonts.ts';
 
 /** Serializable, because it is passed to the threads that render. */
 export type AddedFont = Readonly<{

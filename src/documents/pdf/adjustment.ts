@@ -1,8 +1,8 @@
 /** Draws the body of an adjustment, which bills no ledger rows: one amount against one invoice, and the reason. */
-import type { Element } from './canvas.ts';
-import type { Adjustment } from './content.ts';
-import type { PageLayout } from './page.ts';
-import type { Style } from './template.ts';
+import { Element } from './canvas.ts';
+import { Adjustment } from './content.ts';
+import { PageLayout } from './page.ts';
+import { Style } from './template.ts';
 import { shrunk } from './text.ts';
 import { Column } from './text-column.ts';
 

@@ -1,11 +1,11 @@
 /** The surface that a document is drawn on: a PDF made by pdfkit, or a canvas that only measures a layout. */
-import { type AddedFont, openAddedFont, stretchesOf } from './added-fonts.ts';
+import { AddedFont, openAddedFont, stretchesOf } from './added-fonts.ts';
 import { embedFacturX } from './factur-x.ts';
 import { PdfFile } from './file.ts';
-import { ownFont, type Weight } from './fonts.ts';
+import { ownFont, Weight } from './fonts.ts';
 import { pdfString, sharedFont } from './shared-font.ts';
-import type { Color, Style, Theme } from './template.ts';
-import type { Run } from './text.ts';
+import { Color, Style, Theme } from './template.ts';
+import { Run } from './text.ts';
 
 /** A structure element. The measuring canvas has no structure elements. */
 export type Element = PDFKit.PDFStructureElement | undefined;

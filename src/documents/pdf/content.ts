@@ -1,14 +1,14 @@
 /**
  * The complete content of a document's PDF, as finished text. The drawing code needs neither the snapshot nor formats.
  */
-import type { Logo } from '../../config/logo.ts';
-import type { Issuer } from '../../config/settings.ts';
-import type { Address } from '../../config/validation.ts';
-import { Amount, type Month, monthName, plural } from '../../values.ts';
-import { addressLines, type Fact, grossOf, type Presentation, present } from '../present.ts';
-import type { DocumentSnapshot, SnapshotLine, VoidMark } from '../snapshot.ts';
-import { type Payment, paymentOf } from './payment-content.ts';
-import { fill, type Labels, readTemplate, type Template } from './template.ts';
+import { Logo } from '../../config/logo.ts';
+import { Issuer } from '../../config/settings.ts';
+import { Address } from '../../config/validation.ts';
+import { Amount, Month, monthName, plural } from '../../values.ts';
+import { addressLines, Fact, grossOf, Presentation, present } from '../present.ts';
+import { DocumentSnapshot, SnapshotLine, VoidMark } from '../snapshot.ts';
+import { Payment, paymentOf } from './payment-content.ts';
+import { fill, Labels, readTemplate, Template } from './template.ts';
 import { printable } from './text.ts';
 
 /** The running head and foot, which every page repeats. */

@@ -1,5 +1,5 @@
 /** The program's own two fonts, parsed once per process. added-fonts.ts has the fonts for other scripts. */
-import { create, type Font } from 'fontkit';
+import { create, Font } from 'fontkit';
 import { readTemplateFile } from './template.ts';
 
 export const WEIGHTS = ['regular', 'bold'] as const;

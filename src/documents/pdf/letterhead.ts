@@ -1,10 +1,10 @@
 /** Draws the head of a document: its issuer, its kind, the amount due, the addressee, and its facts. */
 
-import type { Logo } from '../../config/logo.ts';
-import type { Addressee, Headline, Names } from './content.ts';
-import type { PageLayout } from './page.ts';
+import { Logo } from '../../config/logo.ts';
+import { Addressee, Headline, Names } from './content.ts';
+import { PageLayout } from './page.ts';
 import { filledWith } from './template.ts';
-import { type Run, scaled, shrunk, widthOf } from './text.ts';
+import { Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
 /** The left edge of the name and facts, as a fraction of the width. */

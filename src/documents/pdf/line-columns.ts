@@ -2,9 +2,9 @@
  * Computes the columns of the line table. Numbers get the width that they need, and policies the rest, but at least a
  * minimum.
  */
-import type { Table } from './content.ts';
-import type { PageLayout } from './page.ts';
-import type { Style } from './template.ts';
+import { Table } from './content.ts';
+import { PageLayout } from './page.ts';
+import { Style } from './template.ts';
 
 export const COLUMN_GAP = 12;
 /** The columns policy, type and count. */

@@ -1,10 +1,10 @@
 /** Draws the table of lines: the sales of each month, and the steps from the total to the amount due. */
-import type { Element } from './canvas.ts';
-import type { Section, Step, Sums, Table, TableLine } from './content.ts';
-import { COLUMN_GAP, type Columns, layOutColumns, type Place } from './line-columns.ts';
-import type { PageLayout } from './page.ts';
-import type { Style } from './template.ts';
-import { type Line, shrunk } from './text.ts';
+import { Element } from './canvas.ts';
+import { Section, Step, Sums, Table, TableLine } from './content.ts';
+import { COLUMN_GAP, Columns, layOutColumns, Place } from './line-columns.ts';
+import { PageLayout } from './page.ts';
+import { Style } from './template.ts';
+import { Line, shrunk } from './text.ts';
 
 const ROW_PADDING = 3.4;
 const HEADER_SPACE = 5;

@@ -1,7 +1,7 @@
 /** Draws a warning panel: a title, and what the reader should do. */
 
-import type { Notice } from './content.ts';
-import type { PageLayout } from './page.ts';
+import { Notice } from './content.ts';
+import { PageLayout } from './page.ts';
 import { Column } from './text-column.ts';
 
 const PADDING_X = 12;

@@ -3,10 +3,10 @@
  * has the order of the parts; `templates/document.json` has sizes and labels. A change of the bytes needs a new version
  * (`version.ts`).
  */
-import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Placing, Tag } from './canvas.ts';
-import type { Mark, Running } from './content.ts';
-import { type Color, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
-import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
+import { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Placing, Tag } from './canvas.ts';
+import { Mark, Running } from './content.ts';
+import { Color, fill, Labels, Style, Template, Theme } from './template.ts';
+import { Line, Run, scaled, shortened, wrap } from './text.ts';
 
 type PageLayoutOptions = Readonly<{
   canvas: Canvas;

@@ -1,10 +1,10 @@
 /** The payment instructions of a document's PDF, as finished text. */
 import { inFours } from '../creditor-reference.ts';
-import { addressLines, type Fact, type PaymentFact, type Presentation } from '../present.ts';
-import type { DocumentSnapshot } from '../snapshot.ts';
+import { addressLines, Fact, PaymentFact, Presentation } from '../present.ts';
+import { DocumentSnapshot } from '../snapshot.ts';
 import { epcTextOf } from './epc.ts';
-import { type Code, codeOf } from './qr-code.ts';
-import { fill, type Labels, readTemplate } from './template.ts';
+import { Code, codeOf } from './qr-code.ts';
+import { fill, Labels, readTemplate } from './template.ts';
 import { printable } from './text.ts';
 
 export type Card = Readonly<{

@@ -1,11 +1,11 @@
 /** Draws the ways to pay, the easiest first: link, ACH, wire. Every way is complete, with a label for every number. */
-import type { Box, Tag } from './canvas.ts';
+import { Box, Tag } from './canvas.ts';
 
-import { noticePart, type Part } from './notice-panel.ts';
-import type { PageLayout } from './page.ts';
-import type { Card, Payment, PaymentLink, TransferCode } from './payment-content.ts';
-import type { Code } from './qr-code.ts';
-import { type Line, type Run, shrunk } from './text.ts';
+import { noticePart, Part } from './notice-panel.ts';
+import { PageLayout } from './page.ts';
+import { Card, Payment, PaymentLink, TransferCode } from './payment-content.ts';
+import { Code } from './qr-code.ts';
+import { Line, Run, shrunk } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
 const BEFORE_PAYMENT = 17;

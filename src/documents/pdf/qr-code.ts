@@ -1,6 +1,6 @@
 /** The payment link as a QR code (ISO/IEC 18004), in squares large enough for phones, on paper and on a screen. */
 import { encodeQR } from 'qr';
-import type { Box } from './canvas.ts';
+import { Box } from './canvas.ts';
 
 /** Light squares that a reader needs around the code. */
 const QUIET_ZONE = 4;

@@ -2,11 +2,11 @@
  * Renders a document as a tagged PDF. With the same renderer version, equal snapshots give equal bytes: the renderer
  * reads no clock, environment, language or time zone.
  */
-import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
-import { type AddedFont, withAddedFonts } from './added-fonts.ts';
+import { DocumentSnapshot, VoidMark } from '../snapshot.ts';
+import { AddedFont, withAddedFonts } from './added-fonts.ts';
 import { drawAdjustment } from './adjustment.ts';
-import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
-import { type Content, contentOf } from './content.ts';
+import { Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
+import { Content, contentOf } from './content.ts';
 import { drawAddressee, drawHeadline, drawNames } from './letterhead.ts';
 import { drawLines } from './line-table.ts';
 import { noticePart } from './notice-panel.ts';

@@ -8,8 +8,8 @@
  * whole words.) A word with any other character is laid out by fontkit, in a font of the document's own (canvas.ts).
  */
 import { deflateSync } from 'node:zlib';
-import type { Font } from 'fontkit';
-import { ownFont, type Weight } from './fonts.ts';
+import { Font } from 'fontkit';
+import { ownFont, Weight } from './fonts.ts';
 
 /** The ASCII characters, and the other characters of documents' labels and usual typography. */
 export const SHARED_CHARACTERS: readonly string[] = [

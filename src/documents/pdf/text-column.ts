@@ -1,8 +1,8 @@
 /** A column of paragraphs and labeled facts, measured before it is drawn, and broken only between lines. */
-import type { Box, Element, Tag } from './canvas.ts';
-import type { PageLayout } from './page.ts';
-import type { Style } from './template.ts';
-import type { Line, Run } from './text.ts';
+import { Box, Element, Tag } from './canvas.ts';
+import { PageLayout } from './page.ts';
+import { Style } from './template.ts';
+import { Line, Run } from './text.ts';
 
 type Paragraph = Readonly<{
   tag: Tag;

@@ -1,6 +1,6 @@
 /** Prepares text for a page: replaces unprintable characters, and breaks lines to fit. */
 import { isPrintable } from './added-fonts.ts';
-import type { Style } from './template.ts';
+import { Style } from './template.ts';
 
 export type Run = Readonly<{
   text: string;

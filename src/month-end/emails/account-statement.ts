@@ -6,30 +6,30 @@
 
 import { createHash } from 'node:crypto';
 import { todayOf } from '../../config/today.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import type { Locale } from '../../documents/locale.ts';
+import { Transaction } from '../../database/transaction.ts';
+import { Locale } from '../../documents/locale.ts';
 import { bankDetails } from '../../documents/present.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.sql.ts';
 import { bankView } from '../../mail/document-text.ts';
-import { type EmailComposer, type EmailSubject, oneLine, partnerLetter } from '../../mail/email.ts';
+import { EmailComposer, EmailSubject, oneLine, partnerLetter } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
-import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
-import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
+import { ActorContext, recordEvent } from '../../people/audit-events.ts';
+import { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
 import {
-  type AccountStatement,
-  type CurrencyAccount,
+  AccountStatement,
+  CurrencyAccount,
   ofPartner,
   overdueOf,
   readAccountStatement,
 } from '../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
-import { Amount, lastDay, type Month, monthName } from '../../values.ts';
-import { readDueStatements, readQueued, type Statements } from './due.sql.ts';
+import { Amount, lastDay, Month, monthName } from '../../values.ts';
+import { readDueStatements, readQueued, Statements } from './due.sql.ts';
 
 /** Older ones are not mailed automatically, because a partner's setting may be new. */
 const NEWS_FOR_DAYS = 7;

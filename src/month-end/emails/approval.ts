@@ -3,17 +3,17 @@
  * lists the requests of programs, which read no e-mail.
  */
 
-import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
+import { RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
-import type { OtherEmailKind } from '../../mail/kinds.ts';
+import { Transaction } from '../../database/transaction.ts';
+import { EmailComposer, letterView, oneLine } from '../../mail/email.ts';
+import { OtherEmailKind } from '../../mail/kinds.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import type { ActorContext } from '../../people/audit-events.ts';
+import { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/users.sql.ts';
 import { minuteOf, moneyText } from '../../values.ts';
-import { type DueApproval, readDueApprovalDecisions, readDueApprovalRequests } from './due.sql.ts';
+import { DueApproval, readDueApprovalDecisions, readDueApprovalRequests } from './due.sql.ts';
 
 /** Decisions that are too old are not reported. */
 const NEWS_FOR_DAYS = 7;

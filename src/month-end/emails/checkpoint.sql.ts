@@ -1,9 +1,9 @@
 /** SQL of the letters about checkpoints. */
 import { querying, queryingFirst, queryingOne } from '../../database/transaction.ts';
-import type { Checkpoint } from '../../log/checkpoints.sql.ts';
-import type { CheckpointOf } from '../../log/closing.sql.ts';
-import type { LogKey } from '../../log/signatures.sql.ts';
-import type { Month } from '../../month.ts';
+import { Checkpoint } from '../../log/checkpoints.sql.ts';
+import { CheckpointOf } from '../../log/closing.sql.ts';
+import { LogKey } from '../../log/signatures.sql.ts';
+import { Month } from '../../month.ts';
 
 /** Only checkpoints that close a month, unless every checkpoint gets a letter. */
 const OF_LETTERS = `(:every::boolean OR closes LIKE 'month %')`;

@@ -10,17 +10,17 @@ import { readBooksState } from '../../close/books.sql.ts';
 import { booksDueOn, openBooks } from '../../close/books.ts';
 import { endOfMonthEverywhere, nextToClose } from '../../close/close.ts';
 import { readLedgerState, readPartnerZones } from '../../close/months.sql.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { isSignedBy, noteOf, vkeyOf } from '../../log/note.ts';
 import { readLatestKey, readSignatureLines } from '../../log/signatures.sql.ts';
 import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
-import { type EmailComposer, letterView } from '../../mail/email.ts';
+import { EmailComposer, letterView } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { packageRoot } from '../../package.ts';
-import type { ActorContext } from '../../people/audit-events.ts';
-import { counted, type Month, moneyText, monthName, plural } from '../../values.ts';
+import { ActorContext } from '../../people/audit-events.ts';
+import { counted, Month, moneyText, monthName, plural } from '../../values.ts';
 import {
-  type LetterHead,
+  LetterHead,
   readBooksClosed,
   readKeys,
   readLetterBefore,

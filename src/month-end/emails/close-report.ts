@@ -3,15 +3,15 @@
 import { describeDecision } from '../../close/feeds.ts';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS, takeLock } from '../../database/locks.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
-import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
+import { EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
-import { type CloseReport, readCloseReport } from '../../reports/close.ts';
+import { ActorContext, recordEvent } from '../../people/audit-events.ts';
+import { CloseReport, readCloseReport } from '../../reports/close.ts';
 import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
-import { groupThousands, type Month, moneyText, monthName, plural } from '../../values.ts';
+import { groupThousands, Month, moneyText, monthName, plural } from '../../values.ts';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
 /** So that turning reports on does not send old months. */

@@ -1,5 +1,5 @@
 /** Every kind of e-mail without a document. A new kind needs a composer, its templates and a line here. */
-import type { EmailComposer } from '../../mail/email.ts';
+import { EmailComposer } from '../../mail/email.ts';
 import { reminderEmail } from '../../payments/reminder-email.ts';
 import { accountStatementEmail } from './account-statement.ts';
 import { approvalDecisionEmail, approvalRequestEmail } from './approval.ts';

@@ -3,18 +3,18 @@
  * month are left and something is missing, when the month has ended and stops, and when another doubt stops it.
  */
 import { readNextFeeds } from '../../close/close.ts';
-import { acceptFeed, type Doubt, type Feeds, isUndecided, lateFeeds, undecidedFeeds } from '../../close/feeds.ts';
-import { publicAddress, type Settings } from '../../config/settings.ts';
+import { acceptFeed, Doubt, Feeds, isUndecided, lateFeeds, undecidedFeeds } from '../../close/feeds.ts';
+import { publicAddress, Settings } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
 import { lockLedgerShared } from '../../database/ledger-lock.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { closeEmpty } from '../../errors/close.ts';
-import type { Finding } from '../../findings/finding.ts';
+import { Finding } from '../../findings/finding.ts';
 import { readDoubled, readHeld } from '../../findings/rows.ts';
-import { type EmailComposer, letterView } from '../../mail/email.ts';
+import { EmailComposer, letterView } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { dateName, lastDay, type Month, monthAfter, monthName, workingDaysFrom } from '../../month.ts';
-import type { ActorContext, Installation } from '../../people/audit-events.ts';
+import { dateName, lastDay, Month, monthAfter, monthName, workingDaysFrom } from '../../month.ts';
+import { ActorContext, Installation } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';
 import { readUntold, recordAttention } from '../../reports/jobs.sql.ts';
 

@@ -1,5 +1,5 @@
 /** The notices to users of events of their accounts. They are queued from the events, so that no sign-in waits. */
-import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
+import { EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { minuteOf } from '../../text.ts';
 import { readUserEvents } from './due.sql.ts';

@@ -1,10 +1,10 @@
 /** The e-mail that operations gets while something needs attention. */
 import { publicAddress } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import type { Finding } from '../../findings/finding.ts';
-import { type EmailComposer, letterView } from '../../mail/email.ts';
+import { Transaction } from '../../database/transaction.ts';
+import { Finding } from '../../findings/finding.ts';
+import { EmailComposer, letterView } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import type { ActorContext } from '../../people/audit-events.ts';
+import { ActorContext } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';
 import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';

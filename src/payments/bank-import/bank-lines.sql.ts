@@ -1,7 +1,7 @@
-import { execute, query, querying, type Transaction } from '../../database/transaction.ts';
+import { execute, query, querying, Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
-import type { BankLine, BankStatement } from '../bank/statement.ts';
-import type { PaymentContext } from '../context.ts';
+import { BankLine, BankStatement } from '../bank/statement.ts';
+import { PaymentContext } from '../context.ts';
 import { inserting } from '../insert.sql.ts';
 
 /** Returns undefined if the file was never imported. */

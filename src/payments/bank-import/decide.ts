@@ -2,19 +2,19 @@
  * Decides what each credit of a bank file is: a new payment, a payment already recorded, a payout of the processor, or
  * money that no partner paid. Pure.
  */
-import type { Amount } from '../../money.ts';
-import type { BankLine } from '../bank/statement.ts';
-import { type Candidate, type Finding, identify, processorIds, type ReportedPayment } from '../duplicates.ts';
-import type { Match } from '../evidence.ts';
+import { Amount } from '../../money.ts';
+import { BankLine } from '../bank/statement.ts';
+import { Candidate, Finding, identify, processorIds, ReportedPayment } from '../duplicates.ts';
+import { Match } from '../evidence.ts';
 import { match } from '../match.ts';
-import type { OpenItems } from '../open-items.ts';
-import type { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
+import { OpenItems } from '../open-items.ts';
+import { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { byLine, refundOf } from '../outgoing-refunds.ts';
 import { namePlausible } from '../payer-names.ts';
 import { feesPlausible, leftOn } from '../payout-contents.ts';
 import { findCreditNotes } from '../reference.ts';
 import { returnReason, withCode } from '../reverse.ts';
-import type { EqualLineRow } from './bank-lines.sql.ts';
+import { EqualLineRow } from './bank-lines.sql.ts';
 
 export type NewLine = Readonly<{
   id: number;

@@ -5,22 +5,22 @@
  */
 import { createHash } from 'node:crypto';
 import { todayOf } from '../../config/today.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount, addDays } from '../../values.ts';
-import type { BankFile } from '../bank/format.ts';
-import { type ReadBankFile, readBankFile } from '../bank/read.ts';
-import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
-import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
+import { BankFile } from '../bank/format.ts';
+import { ReadBankFile, readBankFile } from '../bank/read.ts';
+import { BankLine, BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
+import { Caller, lockPayments, openPaymentContext, PaymentContext } from '../context.ts';
 import { processorIds } from '../duplicates.ts';
-import { type PaymentException, readBreaks } from '../exceptions.sql.ts';
+import { PaymentException, readBreaks } from '../exceptions.sql.ts';
 import { readRefunds } from '../outgoing-refunds.sql.ts';
 import { readCandidates } from '../payments.sql.ts';
 import { readOpenItems } from '../read-open-items.ts';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
-import { decideCredits, type NewLine, referencesOf } from './decide.ts';
+import { decideCredits, NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';
-import { countOutcomes, type LineReport, sumBankCharges } from './report.ts';
+import { countOutcomes, LineReport, sumBankCharges } from './report.ts';
 import { recordDebits } from './returns.ts';
 
 export type BankImport = Readonly<{

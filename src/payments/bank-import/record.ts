@@ -1,30 +1,24 @@
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
-import type { BankLine } from '../bank/statement.ts';
-import { type PaymentContext, requestLinkChecks } from '../context.ts';
-import { CONFIDENCE, type Match } from '../evidence.ts';
+import { BankLine } from '../bank/statement.ts';
+import { PaymentContext, requestLinkChecks } from '../context.ts';
+import { CONFIDENCE, Match } from '../evidence.ts';
 import { bankIdentity, processorIdentity } from '../identities.ts';
 import {
   insertApplications,
   insertPaymentSources,
   insertPayments,
   insertSuggestions,
-  type NewPayment,
-  type NewPaymentSource,
-  type NewSuggestion,
+  NewPayment,
+  NewPaymentSource,
+  NewSuggestion,
 } from '../insert.sql.ts';
 import { settle } from '../payout-contents.ts';
-import {
-  type AccountPayout,
-  insertPayouts,
-  insertSettlements,
-  type NewSettlement,
-  readWithProcessor,
-} from '../payouts.sql.ts';
+import { AccountPayout, insertPayouts, insertSettlements, NewSettlement, readWithProcessor } from '../payouts.sql.ts';
 import { settleReportedPayouts } from '../settle-payouts.ts';
-import { insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
-import { type Decision, type NewLine, type PayoutDecision, type PossibleDuplicate, SETTLE_BY_HAND } from './decide.ts';
-import { ignoredLine, type LineReport, paymentReport, plainReport } from './report.ts';
+import { insertOutcomes, NewOutcome } from './bank-lines.sql.ts';
+import { Decision, NewLine, PayoutDecision, PossibleDuplicate, SETTLE_BY_HAND } from './decide.ts';
+import { ignoredLine, LineReport, paymentReport, plainReport } from './report.ts';
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;

@@ -1,7 +1,7 @@
 import { Amount, sumsOf } from '../../money.ts';
-import type { Match, Suggestion } from '../evidence.ts';
-import type { NewOutcome } from './bank-lines.sql.ts';
-import type { NewLine } from './decide.ts';
+import { Match, Suggestion } from '../evidence.ts';
+import { NewOutcome } from './bank-lines.sql.ts';
+import { NewLine } from './decide.ts';
 
 type LineDocument = Readonly<{
   number: string;

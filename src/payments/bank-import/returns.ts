@@ -2,22 +2,22 @@
  * Records the debits of a bank file. Returned payments are reversed, and debits are matched to recorded refunds. Other
  * debits do not concern partners.
  */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { Amount, daysApart, isZero } from '../../values.ts';
-import type { BankLine } from '../bank/statement.ts';
-import { insertBookings, type NewBooking } from '../bank-booking.sql.ts';
+import { BankLine } from '../bank/statement.ts';
+import { insertBookings, NewBooking } from '../bank-booking.sql.ts';
 import { BANK_CHARGES } from '../bank-booking.ts';
-import type { PaymentContext } from '../context.ts';
-import { type Candidate, containsReference } from '../duplicates.ts';
+import { PaymentContext } from '../context.ts';
+import { Candidate, containsReference } from '../duplicates.ts';
 import { bankIdentity } from '../identities.ts';
-import type { NewReversal } from '../insert.sql.ts';
-import type { EqualDebit, RecordedRefund } from '../outgoing-refunds.sql.ts';
+import { NewReversal } from '../insert.sql.ts';
+import { EqualDebit, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { matchDebits } from '../outgoing-refunds.ts';
 import { findReferences } from '../reference.ts';
-import { type ReversalResult, returnReason, reverseAll, whatIsOwedAgain, withCode } from '../reverse.ts';
-import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
-import { equalEvidence, type NewLine, outgoingLine, referencesOf } from './decide.ts';
-import { ignoredLine, type LineReport, plainReport } from './report.ts';
+import { ReversalResult, returnReason, reverseAll, whatIsOwedAgain, withCode } from '../reverse.ts';
+import { EqualLineRow, insertOutcomes, NewOutcome } from './bank-lines.sql.ts';
+import { equalEvidence, NewLine, outgoingLine, referencesOf } from './decide.ts';
+import { ignoredLine, LineReport, plainReport } from './report.ts';
 
 /**
  * The longest time between a payment and its return: 60 days for an unauthorized debit, and the time that the bank

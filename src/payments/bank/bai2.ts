@@ -4,19 +4,11 @@
  * balances and summaries of each account.
  */
 import { DateTime } from 'luxon';
-import type { FieldProblem } from '../../errors/refusals.ts';
+import { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, isCurrency } from '../../money.ts';
-import type { Method } from '../enums.ts';
-import { type BankFormat, decode } from './format.ts';
-import {
-  type BankLine,
-  type BankStatement,
-  invalidFile,
-  meaningful,
-  methodInWords,
-  references,
-  Totals,
-} from './statement.ts';
+import { Method } from '../enums.ts';
+import { BankFormat, decode } from './format.ts';
+import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
 
 export const bai2: BankFormat = {
   name: 'bai2',

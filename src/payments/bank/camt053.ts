@@ -3,20 +3,12 @@
  * the entries must add up to the closing balance. Sums and numbers of entries and totals of batches are checked too.
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import type { FieldProblem } from '../../errors/refusals.ts';
+import { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '../../values.ts';
-import type { Method } from '../enums.ts';
+import { Method } from '../enums.ts';
 import { methodOfCode } from './bai2.ts';
-import { type BankFormat, decode } from './format.ts';
-import {
-  type BankLine,
-  type BankStatement,
-  invalidFile,
-  meaningful,
-  methodInWords,
-  references,
-  Totals,
-} from './statement.ts';
+import { BankFormat, decode } from './format.ts';
+import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
 
 type Node = { readonly [name: string]: Node | readonly Node[] | string | undefined };
 

@@ -4,13 +4,13 @@
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
-import type { BankCsvMap } from '../../config/bank-csv.ts';
-import { type FieldProblem, refuse } from '../../errors/refusals.ts';
+import { BankCsvMap } from '../../config/bank-csv.ts';
+import { FieldProblem, refuse } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
 import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '../../reading/limits.ts';
 import { methodOfCode } from './bai2.ts';
-import { type BankFile, type BankFormat, decode } from './format.ts';
-import { type BankLine, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
+import { BankFile, BankFormat, decode } from './format.ts';
+import { BankLine, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
 
 type NamedMap = BankCsvMap &
   Readonly<{

@@ -2,8 +2,8 @@
  * The interface of a bank format. A format is one file that exports this interface, and an entry in the list of
  * read.ts.
  */
-import type { BankCsvMap } from '../../config/bank-csv.ts';
-import { type BankStatement, invalidFile } from './statement.ts';
+import { BankCsvMap } from '../../config/bank-csv.ts';
+import { BankStatement, invalidFile } from './statement.ts';
 
 export type BankFile = Readonly<{
   name: string;

@@ -1,10 +1,10 @@
 /** Reads a bank file in a separate process (reading/aside.ts). Refusals: those of read.ts. */
-import type { BankCsvMap } from '../../config/bank-csv.ts';
+import { BankCsvMap } from '../../config/bank-csv.ts';
 import { Amount } from '../../money.ts';
 import { readAside, readerOf } from '../../reading/aside.ts';
-import type { BankFile } from './format.ts';
-import { type ReadBankFile, readBankFile } from './read.ts';
-import type { BankLine, BankStatement } from './statement.ts';
+import { BankFile } from './format.ts';
+import { ReadBankFile, readBankFile } from './read.ts';
+import { BankLine, BankStatement } from './statement.ts';
 
 type Maps = Readonly<Record<string, BankCsvMap>>;
 

@@ -2,14 +2,14 @@
  * Reads a bank file in its format. Refusals: bank_format_not_read, bank_format_unknown, bank_map_unknown,
  * bank_file_invalid, bank_file_totals.
  */
-import type { BankCsvMap } from '../../config/bank-csv.ts';
+import { BankCsvMap } from '../../config/bank-csv.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { refuseTooMany } from '../../reading/limits.ts';
 import { bai2 } from './bai2.ts';
 import { camt053 } from './camt053.ts';
 import { csv } from './csv.ts';
-import type { BankFile, BankFormat } from './format.ts';
-import type { BankStatement } from './statement.ts';
+import { BankFile, BankFormat } from './format.ts';
+import { BankStatement } from './statement.ts';
 import { unreadFormatOf } from './unread-formats.ts';
 
 /** The formats, in the order in which they are tried. */

@@ -3,10 +3,10 @@
  * and balances in its file. Refusals of all formats: bank_file_invalid, bank_file_totals.
  */
 import { createHash } from 'node:crypto';
-import { type FieldProblem, refuse } from '../../errors/refusals.ts';
-import type { Amount } from '../../money.ts';
+import { FieldProblem, refuse } from '../../errors/refusals.ts';
+import { Amount } from '../../money.ts';
 import { PROBLEMS_TOLD } from '../../reading/limits.ts';
-import type { Method } from '../enums.ts';
+import { Method } from '../enums.ts';
 
 export type BankStatement = Readonly<{
   /** The IBAN or account number from the bank, without spaces. */

@@ -5,10 +5,10 @@
  * The database keeps the data of some events (payload_may_go): events received in the last 30 days, waiting events,
  * events that need a review, and events of a payment that is unapplied or disputed.
  */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { recordEvent } from '../../people/audit-events.ts';
-import { type Caller, lockPayments } from '../context.ts';
-import { type ErasureBatch, type ErasureRange, insertErasures, readErasable } from './events.sql.ts';
+import { Caller, lockPayments } from '../context.ts';
+import { ErasureBatch, ErasureRange, insertErasures, readErasable } from './events.sql.ts';
 
 export async function eraseEventData(tx: Transaction, caller: Caller, range: ErasureRange): Promise<ErasureBatch> {
   // While this transaction holds the lock, no event is processed and no dispute is opened.

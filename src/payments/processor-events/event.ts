@@ -1,5 +1,5 @@
-import type { DateTime } from 'luxon';
-import type { Caller, PaymentContext } from '../context.ts';
+import { DateTime } from 'luxon';
+import { Caller, PaymentContext } from '../context.ts';
 
 export type StorableEvent = Readonly<{
   /** The connected account. Empty for our own account. */

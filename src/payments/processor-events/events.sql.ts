@@ -8,12 +8,12 @@ import {
   queryingOne,
   queryingValue,
   queryOne,
-  type Transaction,
+  Transaction,
 } from '../../database/transaction.ts';
-import type { PaymentContext } from '../context.ts';
+import { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
-import { type PaymentState, readState } from '../payments.sql.ts';
-import type { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
+import { PaymentState, readState } from '../payments.sql.ts';
+import { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
 /** Returns the accounts that have new events. */
 export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string) {

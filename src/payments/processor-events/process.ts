@@ -5,12 +5,12 @@
 
 import { DateTime } from 'luxon';
 import { readInstallation } from '../../database/installation.sql.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { parseExactJson } from '../../json.ts';
-import type { PaymentFact, SessionProgress } from '../../processors/processor.ts';
+import { PaymentFact, SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
-import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
-import type { EventContext, EventOutcome, PendingEvent, WaitingEvent } from './event.ts';
+import { Caller, lockPayments, openPaymentContext, PaymentContext } from '../context.ts';
+import { EventContext, EventOutcome, PendingEvent, WaitingEvent } from './event.ts';
 import { insertEventOutcome, readEventsForReview, readWaitingEvents } from './events.sql.ts';
 import { recordReceipt } from './receipt.ts';
 import { recordDispute, recordRefund } from './reversals.ts';

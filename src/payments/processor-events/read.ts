@@ -1,11 +1,11 @@
 /** Reads the processor's events from an NDJSON file. Refusals: processor_events_invalid, file_items_too_many. */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
-import { type FieldProblem, reasonOf, refuse } from '../../errors/refusals.ts';
+import { FieldProblem, reasonOf, refuse } from '../../errors/refusals.ts';
 import { parseExactJsonOfOthers } from '../../json.ts';
-import { type GivenFile, readerOf } from '../../reading/aside.ts';
+import { GivenFile, readerOf } from '../../reading/aside.ts';
 import { linesOf, readUntilTold } from '../../reading/limits.ts';
-import type { StorableEvent } from './event.ts';
+import { StorableEvent } from './event.ts';
 
 const eventSchema = z.object({
   id: z.string().min(1).max(255),

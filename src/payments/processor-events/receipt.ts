@@ -3,24 +3,24 @@
  * to the documents of its session. The processor must state that one of our links or sessions was paid, in the currency
  * and amount of the link or session. Metadata is only a hint, because platforms and payers can write metadata.
  */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
 import { Amount, isZero } from '../../money.ts';
-import type { PaymentFact } from '../../processors/processor.ts';
+import { PaymentFact } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { applicable, applyTo, assumePayer, money, smaller, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
-import { type PaymentContext, requestLinkChecks } from '../context.ts';
+import { PaymentContext, requestLinkChecks } from '../context.ts';
 import { identify } from '../duplicates.ts';
 import { CONFIDENCE } from '../evidence.ts';
 import { processorIdentity } from '../identities.ts';
 import { insertPaymentSources, insertPayments, insertSuggestions } from '../insert.sql.ts';
-import { type PayableRow, readPayable } from '../open-items.sql.ts';
-import { type PaymentState, readCandidates, readState } from '../payments.sql.ts';
-import type { EventContext, EventOutcome, PendingEvent } from './event.ts';
+import { PayableRow, readPayable } from '../open-items.sql.ts';
+import { PaymentState, readCandidates, readState } from '../payments.sql.ts';
+import { EventContext, EventOutcome, PendingEvent } from './event.ts';
 import {
   insertLinkOutcome,
-  type OwnCheckout,
-  type OwnLink,
+  OwnCheckout,
+  OwnLink,
   paymentOf,
   readOwnCheckout,
   readOwnLink,

@@ -1,15 +1,15 @@
 /** Refunds by the processor, and disputes by payers. */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { parseExactJson } from '../../json.ts';
 import { Amount } from '../../money.ts';
-import type { PaymentFact } from '../../processors/processor.ts';
+import { PaymentFact } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { money, remaining, smaller } from '../apply.ts';
-import type { PaymentContext } from '../context.ts';
+import { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
-import type { PaymentState } from '../payments.sql.ts';
+import { PaymentState } from '../payments.sql.ts';
 import { reinstate, reverseAll } from '../reverse.ts';
-import { type EventContext, type EventOutcome, type PendingEvent, waitsForPayment } from './event.ts';
+import { EventContext, EventOutcome, PendingEvent, waitsForPayment } from './event.ts';
 import {
   insertDispute,
   insertDisputeOutcome,

@@ -2,12 +2,12 @@
  * Records reports on a session before its money arrives: ordered, failed, expired. A payment link does not expire,
  * because its sessions can be opened again.
  */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
-import type { SessionProgress } from '../../processors/processor.ts';
+import { SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { requestLinkChecks } from '../context.ts';
-import type { EventContext, EventOutcome } from './event.ts';
+import { EventContext, EventOutcome } from './event.ts';
 import {
   insertCheckoutOrder,
   insertLinkOrder,

@@ -2,12 +2,12 @@
  * Stores the processor's events as received. process.ts processes them later. An event that is already stored stays
  * unchanged. Refusals: processor_events_invalid, processor_environment.
  */
-import type { Transaction } from '../../database/transaction.ts';
+import { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { PROBLEMS_TOLD } from '../../reading/limits.ts';
-import type { Caller } from '../context.ts';
+import { Caller } from '../context.ts';
 import { insertEvents } from './events.sql.ts';
-import { type ReadEvent, readEvents } from './read.ts';
+import { ReadEvent, readEvents } from './read.ts';
 
 export type StoredEvents = Readonly<{
   stored: number;

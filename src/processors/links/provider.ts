@@ -2,8 +2,8 @@
  * The port to payment link providers. A provider supplies the URL that a document prints, or to which our own payment
  * page leads. A provider is one file, and one entry in the list of `providers.ts`.
  */
-import type { z } from 'zod';
-import type { Amount } from '../../money.ts';
+import { z } from 'zod';
+import { Amount } from '../../money.ts';
 
 export type LinkFacts = Readonly<{
   number: string;

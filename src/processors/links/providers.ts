@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { stripePaymentLinks } from '../stripe/payment-link-provider.ts';
 import { none } from './none.ts';
 import { page } from './page.ts';
-import type { LinkSecrets, OpenProvider, PaymentLinkProvider } from './provider.ts';
+import { LinkSecrets, OpenProvider, PaymentLinkProvider } from './provider.ts';
 import { template } from './template.ts';
 
 const PROVIDERS = [page, stripePaymentLinks, template, none] as const;

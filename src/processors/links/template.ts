@@ -7,7 +7,7 @@ import { createHmac } from 'node:crypto';
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { printedUrl } from './printed-url.ts';
-import { type LinkFacts, provider } from './provider.ts';
+import { LinkFacts, provider } from './provider.ts';
 
 /** The values of these fields are percent-encoded. */
 const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'expires', 'token'] as const;

@@ -3,17 +3,12 @@
  * transfer, a dispute, or something unrelated to quotes, such as a payout or a fee.
  */
 import { Decimal } from 'decimal.js';
-import type Stripe from 'stripe';
+import Stripe from 'stripe';
 import { z } from 'zod';
 import { reasonOf } from '../../errors/refusals.ts';
 import { parseExactJson } from '../../json.ts';
-import type { Amount } from '../../money.ts';
-import {
-  type BalanceTransaction,
-  type BalanceTransactionReading,
-  type BalanceTransactionSource,
-  Unavailable,
-} from '../processor.ts';
+import { Amount } from '../../money.ts';
+import { BalanceTransaction, BalanceTransactionReading, BalanceTransactionSource, Unavailable } from '../processor.ts';
 import { openStripe, withoutKey } from './client.ts';
 import { amountOfUnits } from './events.ts';
 

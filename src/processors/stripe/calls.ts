@@ -2,9 +2,9 @@
  * Calls Stripe's API at the allowed pace. Each answer means success, a permanent refusal (`RefusedByProcessor`), or a
  * failure after which the caller may try again (`Unavailable`, `KeySpent`).
  */
-import type Stripe from 'stripe';
+import Stripe from 'stripe';
 import { Pace } from '../pace.ts';
-import { KeySpent, type ProcessorAccess, RefusedByProcessor, Unavailable } from '../processor.ts';
+import { KeySpent, ProcessorAccess, RefusedByProcessor, Unavailable } from '../processor.ts';
 import { openStripe, withoutKey } from './client.ts';
 
 /** Stripe allows 25 requests a second per endpoint. Half of the allowed requests are left for other machines. */

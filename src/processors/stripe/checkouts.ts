@@ -1,14 +1,8 @@
-import type Stripe from 'stripe';
-import type { Amount } from '../../money.ts';
-import {
-  type CheckoutOrder,
-  type CheckoutState,
-  type Checkouts,
-  type MadeLink,
-  RefusedByProcessor,
-} from '../processor.ts';
-import { type StripeAmount, stripeAmount } from './amounts.ts';
-import type { StripeCalls } from './calls.ts';
+import Stripe from 'stripe';
+import { Amount } from '../../money.ts';
+import { CheckoutOrder, CheckoutState, Checkouts, MadeLink, RefusedByProcessor } from '../processor.ts';
+import { StripeAmount, stripeAmount } from './amounts.ts';
+import { StripeCalls } from './calls.ts';
 import { smallestUnit } from './splits/smallest-unit.ts';
 
 /** Stripe accepts 100 line items, and recommends no more than a few dozen. */

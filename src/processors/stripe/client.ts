@@ -1,5 +1,5 @@
-import type Stripe from 'stripe';
-import type { ProcessorAccess } from '../processor.ts';
+import Stripe from 'stripe';
+import { ProcessorAccess } from '../processor.ts';
 
 /** Loads the `stripe` package on demand, because most commands never call a processor. */
 export async function openStripe(

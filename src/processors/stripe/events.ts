@@ -6,7 +6,7 @@
  */
 import { z } from 'zod';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
-import type { EventReading, PaymentFact, SessionProgress } from '../processor.ts';
+import { EventReading, PaymentFact, SessionProgress } from '../processor.ts';
 import { fromSmallestUnit } from './splits/smallest-unit.ts';
 
 const text = z.string().min(1);

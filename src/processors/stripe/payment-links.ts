@@ -1,12 +1,5 @@
-import type Stripe from 'stripe';
-import {
-  type LinkMark,
-  type LinkOrder,
-  type MadeLink,
-  type PaymentLinks,
-  type ProcessorAccess,
-  RefusedByProcessor,
-} from '../processor.ts';
+import Stripe from 'stripe';
+import { LinkMark, LinkOrder, MadeLink, PaymentLinks, ProcessorAccess, RefusedByProcessor } from '../processor.ts';
 import { StripeCalls } from './calls.ts';
 import { StripeCheckouts } from './checkouts.ts';
 

@@ -1,7 +1,7 @@
 import { documentNumbered } from '../../../actions/documents.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../actions/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';
-import { type CommandContext, type Definition, type Output, readingNow, refuse } from '../../command.ts';
+import { CommandContext, Definition, Output, readingNow, refuse } from '../../command.ts';
 import { doing } from '../../run-action.ts';
 
 export const define: Definition = (invoice, action) => {

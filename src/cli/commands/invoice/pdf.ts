@@ -1,6 +1,6 @@
 import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
-import { type Definition, EXIT, type Output, reading, refuse, writeFileAsked } from '../../command.ts';
+import { Definition, EXIT, Output, reading, refuse, writeFileAsked } from '../../command.ts';
 
 export const define: Definition = (invoice, action) => {
   invoice

@@ -1,23 +1,13 @@
 import { disputeJson, disputeText } from '../../../actions/dispute.ts';
 import { documentNumbered, emailText } from '../../../actions/documents.ts';
-import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
+import { OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
 import { documentJson } from '../../../documents/document.ts';
-import type { DocumentRow } from '../../../documents/documents.sql.ts';
-import { afterwords, type HistoryLine, readHistory } from '../../../documents/history.ts';
+import { DocumentRow } from '../../../documents/documents.sql.ts';
+import { afterwords, HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../../documents/present-tax.ts';
 import { settledWithoutCash } from '../../../documents/settled.ts';
-import {
-  amount,
-  type CommandContext,
-  type Definition,
-  EXIT,
-  money,
-  printable,
-  reading,
-  table,
-  wrapped,
-} from '../../command.ts';
+import { amount, CommandContext, Definition, EXIT, money, printable, reading, table, wrapped } from '../../command.ts';
 
 export const define: Definition = (invoice, action) => {
   invoice

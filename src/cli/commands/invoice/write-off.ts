@@ -1,5 +1,5 @@
 import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
-import { type Definition, ON_LATEST_DATE, type Output, REASON } from '../../command.ts';
+import { Definition, ON_LATEST_DATE, Output, REASON } from '../../command.ts';
 import { doing } from '../../run-action.ts';
 
 type WriteOffOptions = Readonly<{

@@ -1,8 +1,8 @@
 import { labelled } from '../../../actions/payment/describe.ts';
 import { commandOf } from '../../../actions/remedies.ts';
-import { type ListedException, listExceptions } from '../../../payments/exceptions.ts';
-import type { Sheet } from '../../../sheet.ts';
-import { type CommandContext, type Definition, money } from '../../command.ts';
+import { ListedException, listExceptions } from '../../../payments/exceptions.ts';
+import { Sheet } from '../../../sheet.ts';
+import { CommandContext, Definition, money } from '../../command.ts';
 import { showing } from '../../report-command.ts';
 
 export const define: Definition = (payment, action) => {

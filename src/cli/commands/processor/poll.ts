@@ -1,8 +1,8 @@
 import { describedImport } from '../../../actions/processor/import.ts';
 import { accountKeyVariable } from '../../../config/environment.ts';
 import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
-import { type AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
-import { acting, type CommandContext, type Context, type Definition } from '../../command.ts';
+import { AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
+import { acting, CommandContext, Context, Definition } from '../../command.ts';
 
 export const define: Definition = (processor, action) => {
   processor

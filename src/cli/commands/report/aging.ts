@@ -1,17 +1,10 @@
 import { todayOf } from '../../../config/today.ts';
-import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../../reports/aging.ts';
+import { Aging, AgingRow, BUCKETS, Bucket, readAging } from '../../../reports/aging.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { agingDocumentsSheet, agingSheet } from '../../../reports/sheets.ts';
 import { dateName, groupThousands, plural } from '../../../values.ts';
-import {
-  AS_OF,
-  type AsOfOption,
-  type CommandContext,
-  type Definition,
-  type PresentOptions,
-  table,
-} from '../../command.ts';
+import { AS_OF, AsOfOption, CommandContext, Definition, PresentOptions, table } from '../../command.ts';
 import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {

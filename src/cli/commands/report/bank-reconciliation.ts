@@ -5,7 +5,7 @@ import {
   readBankReconciliation,
 } from '../../../reports/bank-reconciliation.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
-import { type CommandContext, type Definition, dateArgument, outputWidth, type PresentOptions } from '../../command.ts';
+import { CommandContext, Definition, dateArgument, outputWidth, PresentOptions } from '../../command.ts';
 import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {

@@ -1,8 +1,8 @@
-import type { Month } from '../../../month.ts';
+import { Month } from '../../../month.ts';
 import { readCloseReport } from '../../../reports/close.ts';
 import { describeClose } from '../../../reports/close-text.ts';
 import { closeSheet } from '../../../reports/sheets.ts';
-import { type CommandContext, type Definition, fitted, monthArgument, outputWidth } from '../../command.ts';
+import { CommandContext, Definition, fitted, monthArgument, outputWidth } from '../../command.ts';
 import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {

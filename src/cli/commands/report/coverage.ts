@@ -1,16 +1,9 @@
 import { todayOf } from '../../../config/today.ts';
-import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
+import { Coverage, readCoverage } from '../../../reports/coverage.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { coverageSheet } from '../../../reports/sheets.ts';
 import { plural } from '../../../text.ts';
-import {
-  type AsOfOption,
-  type CommandContext,
-  type Definition,
-  dateArgument,
-  type PresentOptions,
-  table,
-} from '../../command.ts';
+import { AsOfOption, CommandContext, Definition, dateArgument, PresentOptions, table } from '../../command.ts';
 import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {

@@ -1,13 +1,13 @@
 import { todayOf } from '../../../config/today.ts';
 import { describePosition, positionSheet, readPosition } from '../../../reports/position.ts';
 import {
-  type CommandContext,
-  type Definition,
+  CommandContext,
+  Definition,
   dateArgument,
   EXIT,
   FORMAT,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   reading,
 } from '../../command.ts';

@@ -1,11 +1,6 @@
 import { partnerIdOf } from '../../../actions/partner-names.ts';
 import { todayOf } from '../../../config/today.ts';
-import {
-  type AccountStatement,
-  activityText,
-  ofPartner,
-  readAccountStatement,
-} from '../../../reports/account-statement.ts';
+import { AccountStatement, activityText, ofPartner, readAccountStatement } from '../../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../../reports/account-statement-file.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
@@ -13,11 +8,11 @@ import { statementSheet } from '../../../reports/sheets.ts';
 import { dateName, groupThousands } from '../../../values.ts';
 import {
   AS_OF,
-  type AsOfOption,
-  type CommandContext,
-  type Definition,
+  AsOfOption,
+  CommandContext,
+  Definition,
   dateArgument,
-  type PresentOptions,
+  PresentOptions,
   printable,
   table,
   writeFileAsked,

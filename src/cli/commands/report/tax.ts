@@ -1,14 +1,7 @@
 import { todayOf } from '../../../config/today.ts';
-import { lastDay, type Month } from '../../../month.ts';
+import { lastDay, Month } from '../../../month.ts';
 import { describeTax, readTaxReport, taxSheet } from '../../../reports/tax.ts';
-import {
-  type CommandContext,
-  type Definition,
-  dateArgument,
-  monthArgument,
-  type PresentOptions,
-  refuse,
-} from '../../command.ts';
+import { CommandContext, Definition, dateArgument, monthArgument, PresentOptions, refuse } from '../../command.ts';
 import { showing } from '../../report-command.ts';
 
 type TaxOptions = PresentOptions &

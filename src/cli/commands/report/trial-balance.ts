@@ -3,14 +3,7 @@ import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { readRates } from '../../../reports/rates.ts';
 import { trialBalanceSheet } from '../../../reports/sheets.ts';
 import { describeTrialBalance, readTrialBalance } from '../../../reports/trial-balance.ts';
-import {
-  AS_OF,
-  type AsOfOption,
-  type CommandContext,
-  type Definition,
-  outputWidth,
-  type PresentOptions,
-} from '../../command.ts';
+import { AS_OF, AsOfOption, CommandContext, Definition, outputWidth, PresentOptions } from '../../command.ts';
 import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {

@@ -2,7 +2,7 @@
  * An acceptance from the API or from a partner's program, and its checks. Refusals: identifier_invalid,
  * currency_unknown, amount_inexpressible, share_too_large, parts_differ.
  */
-import type { Metadata } from './client.ts';
+import { Metadata } from './client.ts';
 import { SplitImpossible } from './requests.ts';
 import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
 

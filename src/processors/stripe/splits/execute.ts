@@ -12,10 +12,10 @@
  * A payment is created without a payment method and confirmed separately. The key then identifies one payment, even if
  * cards are declined, and Stripe confirms a payment only once.
  */
-import type { GivenBack, Metadata, Options, Payment, Processor, Transfer } from './client.ts';
+import { GivenBack, Metadata, Options, Payment, Processor, Transfer } from './client.ts';
 import { atMostOnce } from './keys.ts';
-import { accountOf, type ProcessorRequest } from './requests.ts';
-import { type Done, SplitUnfinished } from './unfinished.ts';
+import { accountOf, ProcessorRequest } from './requests.ts';
+import { Done, SplitUnfinished } from './unfinished.ts';
 
 export type { Processor } from './client.ts';
 export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';

@@ -1,7 +1,7 @@
 /** Plans the requests for a refund by the Merchant of Record (service.md 7.5), or for the money of a lost dispute. */
-import { type Accepted, currencyOf, type Decimal, identifier, metadataOf, unitsOf } from './accepted.ts';
-import { type ProcessorRequest, SplitImpossible } from './requests.ts';
-import { chargingAccount, headersOf, type PlanOptions, type Routing } from './routing.ts';
+import { Accepted, currencyOf, Decimal, identifier, metadataOf, unitsOf } from './accepted.ts';
+import { ProcessorRequest, SplitImpossible } from './requests.ts';
+import { chargingAccount, headersOf, PlanOptions, Routing } from './routing.ts';
 
 type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'>;
 

@@ -3,7 +3,7 @@
  * a failure of Stripe, only a different key can continue. The repeated answers determine the next key, so all processes
  * use the same next key. Source: Stripe, "Idempotent requests", "Advanced error handling".
  */
-import { type Done, SplitUnfinished } from './unfinished.ts';
+import { Done, SplitUnfinished } from './unfinished.ts';
 
 /** A request that has failed this often within a day needs a person's attention. */
 const MOST_ATTEMPTS = 20;

@@ -7,17 +7,9 @@
  *
  * Decimals in major units are converted exactly to the currency's smallest unit (7.2.1).
  */
-import {
-  type Accepted,
-  type AcceptedRequote,
-  type Checked,
-  checkAccepted,
-  currencyOf,
-  type Decimal,
-  unitsOf,
-} from './accepted.ts';
-import { type ProcessorRequest, SplitImpossible } from './requests.ts';
-import { chargingAccount, headersOf, type PlanOptions, type Routing } from './routing.ts';
+import { Accepted, AcceptedRequote, Checked, checkAccepted, currencyOf, Decimal, unitsOf } from './accepted.ts';
+import { ProcessorRequest, SplitImpossible } from './requests.ts';
+import { chargingAccount, headersOf, PlanOptions, Routing } from './routing.ts';
 import { leastCharge } from './smallest-unit.ts';
 
 export type { Accepted, AcceptedRequote, Decimal } from './accepted.ts';

@@ -1,6 +1,6 @@
 /** The requests of a partner's platform to Stripe. `executeRequests` makes the requests of a plan. */
 
-import type { Metadata } from './client.ts';
+import { Metadata } from './client.ts';
 
 /**
  * The API version of every request. From this version on, a destination charge writes metadata to its transfer and to

@@ -1,4 +1,4 @@
-import { type Headers, SplitImpossible, STRIPE_VERSION } from './requests.ts';
+import { Headers, SplitImpossible, STRIPE_VERSION } from './requests.ts';
 
 /** The split, and the party that sells (7.3.1, 7.4.1). */
 export type Routing = Readonly<{

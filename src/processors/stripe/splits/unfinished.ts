@@ -1,4 +1,4 @@
-import type { ProcessorRequest } from './requests.ts';
+import { ProcessorRequest } from './requests.ts';
 
 export type Done = Readonly<{
   does: ProcessorRequest['does'];
