@@ -33,7 +33,10 @@ const { unit, pdf, database, programs } = projects();
 const globalSetup = ['test/support/server.ts'];
 
 export default defineConfig({
+  // The sources instead of the compiled files that package.json names. Compiled files import one another.
+  resolve: { alias: [{ find: /^#/, replacement: `${import.meta.dirname}/src/` }] },
   test: {
+    server: { deps: { external: [/\/dist\//] } },
     projects: [
       { extends: true, test: { name: 'unit', include: [...unit] } },
       { extends: true, test: { name: 'pdf', include: [...pdf] } },

@@ -28,16 +28,16 @@
  *    command by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
-import { Adjustment } from '../approvals/amounts-before.ts';
-import { ApprovalRule } from '../config/settings.ts';
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
-import { NameOf } from '../field-names.ts';
-import { Amount } from '../money.ts';
-import { Reporter } from '../month-end/month-end.ts';
-import { ActorContext } from '../people/audit-events.ts';
-import { Role } from '../people/roles.ts';
-import { Remedy } from '../remedy.ts';
+import { Adjustment } from '#approvals/amounts-before';
+import { ApprovalRule } from '#config/settings';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { NameOf } from '#field-names';
+import { Amount } from '#money';
+import { Reporter } from '#month-end/month-end';
+import { ActorContext } from '#people/audit-events';
+import { Role } from '#people/roles';
+import { Remedy } from '#remedy';
 import { ActionCommand } from './command.ts';
 
 export * from './fields.ts';

@@ -3,13 +3,13 @@
  * approvals/requests.ts.
  */
 
-import { Decision, RequestRow, readRequests } from '../approvals/requests.sql.ts';
-import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../approvals/requests.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readActiveUser } from '../people/users.sql.ts';
-import { actAs } from '../people/users.ts';
-import { minuteOf } from '../text.ts';
+import { openRequest, recordDecision, requestNumbered, withdrawAll } from '#approvals/requests';
+import { Decision, RequestRow, readRequests } from '#approvals/requests.sql';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { actAs } from '#people/users';
+import { readActiveUser } from '#people/users.sql';
+import { minuteOf } from '#text';
 import { Action, ActionContext, Report } from './action.ts';
 import { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';

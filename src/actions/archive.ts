@@ -1,10 +1,10 @@
 /** Moving the rows of an old month to a cold store, and back (archive/archive.ts). */
-import { archiveMonth, unarchiveMonth, writeMonth } from '../archive/archive.ts';
-import { failpoint } from '../failpoint.ts';
-import { groupThousands } from '../money.ts';
-import { Publisher } from '../partner-events/publish.ts';
-import { counted, plural } from '../text.ts';
-import { table } from '../text-table.ts';
+import { archiveMonth, unarchiveMonth, writeMonth } from '#archive/archive';
+import { failpoint } from '#failpoint';
+import { groupThousands } from '#money';
+import { Publisher } from '#partner-events/publish';
+import { counted, plural } from '#text';
+import { table } from '#text-table';
 import { defineAction, Facts } from './action.ts';
 import { month, text } from './fields.ts';
 

@@ -1,7 +1,7 @@
-import { Transaction } from '../database/transaction.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { BookableLine, readBookableLine } from '../payments/bank-booking.sql.ts';
-import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '../payments/bank-booking.ts';
+import { Transaction } from '#database/transaction';
+import { Amount, groupThousands } from '#money';
+import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '#payments/bank-booking';
+import { BookableLine, readBookableLine } from '#payments/bank-booking.sql';
 import { choice, defineAction, Facts, Report, reason, text, whole } from './action.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);

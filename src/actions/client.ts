@@ -1,7 +1,7 @@
-import { Transaction } from '../database/transaction.ts';
-import { readClients } from '../partners/clients.sql.ts';
-import { Action as ClientAction, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../partners/clients.ts';
-import { plural } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { Action as ClientAction, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '#partners/clients';
+import { readClients } from '#partners/clients.sql';
+import { plural } from '#text';
 import { ActionContext, defineAction, Facts, OF_PARTNER, partner, text, whole } from './action.ts';
 
 const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({

@@ -1,5 +1,5 @@
-import { decisionFor } from '../close/close.ts';
-import { closeAnyway, describeDoubt, FeedDecision, Feeds, isUndecided } from '../close/feeds.ts';
+import { decisionFor } from '#close/close';
+import { closeAnyway, describeDoubt, FeedDecision, Feeds, isUndecided } from '#close/feeds';
 import {
   MonthFacts,
   MonthSum,
@@ -9,24 +9,24 @@ import {
   readMonthFacts,
   readOtherCurrencies,
   readSums,
-} from '../close/months.sql.ts';
-import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currencies.ts';
-import { closeMonths, closeTogether } from '../close/run.ts';
-import { Transaction } from '../database/transaction.ts';
-import { ForeseenHold } from '../delivery/foresee.ts';
-import { documentJson } from '../documents/document.ts';
-import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
-import { factsOf as sizeOf } from '../log/text.ts';
-import { countNeedingAttention } from '../mail/outbox.sql.ts';
-import { refuseWhilePaused } from '../people/pauses.ts';
-import { readPartnerChanges, totalsJson } from '../reports/close.ts';
-import { reasonsOf } from '../reports/close-text.ts';
-import { printable, table, wrapped } from '../text-table.ts';
-import { Amount, groupThousands, Month, moneyText as money, monthBefore, plural } from '../values.ts';
+} from '#close/months.sql';
+import { describeOtherCurrency, otherCurrencyJson } from '#close/other-currencies';
+import { closeMonths, closeTogether } from '#close/run';
+import { Transaction } from '#database/transaction';
+import { ForeseenHold } from '#delivery/foresee';
+import { documentJson } from '#documents/document';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { CheckpointOf, readCheckpointsOf } from '#log/closing.sql';
+import { factsOf as sizeOf } from '#log/text';
+import { countNeedingAttention } from '#mail/outbox.sql';
+import { refuseWhilePaused } from '#people/pauses';
+import { readPartnerChanges, totalsJson } from '#reports/close';
+import { reasonsOf } from '#reports/close-text';
+import { printable, table, wrapped } from '#text-table';
+import { Amount, groupThousands, Month, moneyText as money, monthBefore, plural } from '#values';
 import { ActionContext, defineAction, Facts, flag, month, partner, Report, several, text } from './action.ts';
 import { amountsIn } from './documents.ts';
 
@@ -108,7 +108,7 @@ export const monthClose = defineAction({
     }
   },
   async after({ reporter, ...context }, { result: { months, failure } }) {
-    const { followClose } = await import('../month-end/month-end.ts');
+    const { followClose } = await import('#month-end/month-end');
     await followClose(context, reporter, months);
     if (failure !== undefined) throw failure;
   },
@@ -182,7 +182,7 @@ async function reportPreview(
   input: CloseInput,
   { months: closed, feeds = [] }: CloseOutcome,
 ): Promise<Report> {
-  const { foreseeHolds } = await import('../delivery/foresee.ts');
+  const { foreseeHolds } = await import('#delivery/foresee');
   const documents = await readDocuments(tx, { months: closed });
   const holds = await foreseeHolds(tx, context, documents);
   const others = await readOtherCurrencies(tx, { months: closed });

@@ -2,7 +2,7 @@
  * The command line of an action: words, arguments and options, generated from its fields and its command description.
  */
 import { z } from 'zod';
-import { asOption, inKebab, NameOf, withValue } from '../field-names.ts';
+import { asOption, inKebab, NameOf, withValue } from '#field-names';
 import { Field, fieldsOf } from './fields.ts';
 
 /** The name of a longer option does not stand twice in its help, which has 80 columns. */

@@ -1,11 +1,11 @@
 /** Computes an action's effect by performing it in a transaction that is rolled back. */
 import { createHash } from 'node:crypto';
-import { Adjustment } from '../approvals/amounts-before.ts';
-import { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
-import { execute, Transaction } from '../database/transaction.ts';
-import { inNames } from '../field-names.ts';
-import { printable } from '../text-table.ts';
-import { Amount, moneyText, plural } from '../values.ts';
+import { Adjustment } from '#approvals/amounts-before';
+import { PreviewedChange, StoredPreview } from '#approvals/requests.sql';
+import { execute, Transaction } from '#database/transaction';
+import { inNames } from '#field-names';
+import { printable } from '#text-table';
+import { Amount, moneyText, plural } from '#values';
 import { Action, ActionContext, ActionOutcome, Agree, Facts, FactsChange, inputInWords, Report } from './action.ts';
 import { namesOf } from './command.ts';
 

@@ -1,7 +1,7 @@
 /**
  * The contents of an input's files. Each file is read once, in a separate process, when an action first needs the file.
  */
-import { FileReader, GivenFile, readAllAside, readAside } from '../reading/aside.ts';
+import { FileReader, GivenFile, readAllAside, readAside } from '#reading/aside';
 import { FileInput } from './fields.ts';
 
 const contents = new WeakMap<FileInput, Promise<unknown>>();

@@ -1,10 +1,10 @@
-import { Transaction } from '../database/transaction.ts';
-import { applyCredit, PlacedCredit, unapplyCredit } from '../documents/place-credit.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount, moneyText } from '../money.ts';
-import { enteredLater } from '../payments/context.ts';
-import { REFUND_METHODS } from '../payments/enums.ts';
-import { Refund, refundCredit, returnRefund } from '../payments/refund.ts';
+import { Transaction } from '#database/transaction';
+import { applyCredit, PlacedCredit, unapplyCredit } from '#documents/place-credit';
+import { failpoint } from '#failpoint';
+import { Amount, moneyText } from '#money';
+import { enteredLater } from '#payments/context';
+import { REFUND_METHODS } from '#payments/enums';
+import { Refund, refundCredit, returnRefund } from '#payments/refund';
 import { amount, choice, date, defineAction, flag, line, onLatestDate, Report, text } from './action.ts';
 import { BANK_LINE } from './bank.ts';
 import { documentFacts, documentNumbered, followBalance, OF_DOCUMENT, partnersOfDocuments } from './documents.ts';

@@ -1,5 +1,5 @@
-import { RETRIED, retryEmails } from '../delivery/retry-emails.ts';
-import { plural } from '../text.ts';
+import { RETRIED, retryEmails } from '#delivery/retry-emails';
+import { plural } from '#text';
 import { choice, defineAction, Facts, instant } from './action.ts';
 
 export const deliveryRetry = defineAction({

@@ -1,10 +1,10 @@
-import { Transaction } from '../database/transaction.ts';
-import { OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { closeDispute, openDispute } from '../documents/disputes.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount, moneyText } from '../money.ts';
-import { toDo } from '../remedy.ts';
-import { printable } from '../text-table.ts';
+import { Transaction } from '#database/transaction';
+import { closeDispute, openDispute } from '#documents/disputes';
+import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
+import { failpoint } from '#failpoint';
+import { Amount, moneyText } from '#money';
+import { toDo } from '#remedy';
+import { printable } from '#text-table';
 import { amount, date, defineAction, Facts, ledgerRows, line, reason, text } from './action.ts';
 import { amountsIn, OF_DOCUMENT } from './documents.ts';
 

@@ -1,11 +1,11 @@
-import { Adjustment } from '../approvals/amounts-before.ts';
-import { Transaction } from '../database/transaction.ts';
-import { readIdsOf } from '../delivery/documents.sql.ts';
-import { DocumentJson, documentJson } from '../documents/document.ts';
-import { DocumentFilter, DocumentRow, readDocuments } from '../documents/documents.sql.ts';
-import { documentUnknown } from '../documents/unknown.ts';
-import { Amount, sumsOf } from '../money.ts';
-import { NOBODY } from '../people/roles.ts';
+import { Adjustment } from '#approvals/amounts-before';
+import { Transaction } from '#database/transaction';
+import { readIdsOf } from '#delivery/documents.sql';
+import { DocumentJson, documentJson } from '#documents/document';
+import { DocumentFilter, DocumentRow, readDocuments } from '#documents/documents.sql';
+import { documentUnknown } from '#documents/unknown';
+import { Amount, sumsOf } from '#money';
+import { NOBODY } from '#people/roles';
 import { ActionContext, AfterContext, Facts, Report } from './action.ts';
 
 export async function documentNumbered(
@@ -88,14 +88,14 @@ export async function adjustmentsOf(
  * loaded on demand.
  */
 export async function deliver({ reporter, ...context }: AfterContext, numbers: readonly string[]) {
-  const { deliverNumbers } = await import('../month-end/month-end.ts');
+  const { deliverNumbers } = await import('#month-end/month-end');
   await deliverNumbers(context, reporter, numbers);
 }
 
 /** Syncs the payment link, which must not collect more than the current balance. */
 export async function followBalance({ environment, settings, database }: ActionContext, number: string) {
-  const { linkProvider } = await import('../delivery/payment-link.ts');
-  const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
+  const { linkProvider } = await import('#delivery/payment-link');
+  const { syncPaymentLinks } = await import('#delivery/printed-link');
   const ids = await database.reading((tx) => readIdsOf(tx, { numbers: [number] }));
   await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
 }

@@ -1,10 +1,10 @@
-import { Transaction } from '../database/transaction.ts';
-import { resendDocument } from '../delivery/resend.ts';
-import { failpoint } from '../failpoint.ts';
-import { dismissEmail } from '../mail/dismiss.ts';
-import { ListedEmail } from '../mail/log.sql.ts';
-import { nameOf, readEmail, remediesOf } from '../mail/log.ts';
-import { resendEmail } from '../mail/resend.ts';
+import { Transaction } from '#database/transaction';
+import { resendDocument } from '#delivery/resend';
+import { failpoint } from '#failpoint';
+import { dismissEmail } from '#mail/dismiss';
+import { nameOf, readEmail, remediesOf } from '#mail/log';
+import { ListedEmail } from '#mail/log.sql';
+import { resendEmail } from '#mail/resend';
 import { defineAction, Facts, Partners, reason, text, whole } from './action.ts';
 import { deliver } from './documents.ts';
 import { commandOf } from './remedies.ts';
@@ -43,7 +43,7 @@ export const emailResend = defineAction({
   committed: () => failpoint('resend.committed'),
   async after(context, { result: queued }) {
     if (queued.document !== null) return deliver(context, [queued.document]);
-    const { sendTheseEmails } = await import('../month-end/month-end.ts');
+    const { sendTheseEmails } = await import('#month-end/month-end');
     const { reporter, ...own } = context;
     await sendTheseEmails(own, reporter, [queued.email_id]);
   },

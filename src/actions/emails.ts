@@ -1,5 +1,5 @@
-import { OtherEmailKind } from '../mail/kinds.ts';
-import { EmailResult } from '../mail/outbox.ts';
+import { OtherEmailKind } from '#mail/kinds';
+import { EmailResult } from '#mail/outbox';
 import { AfterContext } from './action.ts';
 
 /**
@@ -8,13 +8,13 @@ import { AfterContext } from './action.ts';
  */
 export const sendDue = ({ reporter, ...context }: AfterContext) =>
   collected(reporter.onEmail, async (onEmail) => {
-    const { sendEmails } = await import('../month-end/month-end.ts');
+    const { sendEmails } = await import('#month-end/month-end');
     await sendEmails(context, { onEmail });
   });
 
 export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly number[]) =>
   collected(reporter.onEmail, async (onEmail) => {
-    const { sendTheseEmails } = await import('../month-end/month-end.ts');
+    const { sendTheseEmails } = await import('#month-end/month-end');
     await sendTheseEmails(context, { onEmail }, ids);
   });
 

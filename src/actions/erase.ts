@@ -1,11 +1,11 @@
 /** Erasing the personal texts of a user, a payer or former contacts (erasures/erase.ts). */
-import { Transaction } from '../database/transaction.ts';
-import { erasePerson, Person, subjectOf, textsOf } from '../erasures/erase.ts';
-import { keepErasures } from '../erasures/file.ts';
-import { refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { countPlaces } from '../log/personal.sql.ts';
-import { plural } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { erasePerson, Person, subjectOf, textsOf } from '#erasures/erase';
+import { keepErasures } from '#erasures/file';
+import { refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { countPlaces } from '#log/personal.sql';
+import { plural } from '#text';
 import { defineAction, Facts, partner, reason, text, whole } from './action.ts';
 
 type Given = Readonly<{

@@ -1,15 +1,15 @@
 /** Stating the totals of a partner's rows of a month (close/stated.ts), and accepting doubts about them (close/feeds.ts). */
-import { acceptDoubts } from '../close/close.ts';
-import { Doubt, describeDoubt } from '../close/feeds.ts';
-import { FeedTotals, readStatements, StatedTotals } from '../close/stated.sql.ts';
-import { differencesOf, feedJson, stateFeed, totalsText } from '../close/stated.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { currenciesOf, readTotals } from '../ledger/control.ts';
-import { toDo, toRun } from '../remedy.ts';
-import { printable, table } from '../text-table.ts';
-import { Amount, counted, groupThousands } from '../values.ts';
+import { acceptDoubts } from '#close/close';
+import { Doubt, describeDoubt } from '#close/feeds';
+import { differencesOf, feedJson, stateFeed, totalsText } from '#close/stated';
+import { FeedTotals, readStatements, StatedTotals } from '#close/stated.sql';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { currenciesOf, readTotals } from '#ledger/control';
+import { toDo, toRun } from '#remedy';
+import { printable, table } from '#text-table';
+import { Amount, counted, groupThousands } from '#values';
 import { defineAction, Facts, flag, month, OF_PARTNER, partner, reason, several, text, whole } from './action.ts';
 
 export const feedState = defineAction({

@@ -7,10 +7,10 @@
  */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
-import { fieldProblems } from '../config/validation.ts';
-import { refuse } from '../errors/refusals.ts';
-import { asOption, fieldName, NameOf } from '../field-names.ts';
-import { isDate, isMonth, Month } from '../month.ts';
+import { fieldProblems } from '#config/validation';
+import { refuse } from '#errors/refusals';
+import { asOption, fieldName, NameOf } from '#field-names';
+import { isDate, isMonth, Month } from '#month';
 
 export type FieldKind =
   | 'text'

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { GL_FORMATS } from '../general-ledger/accounts.ts';
-import { exportGl, GlExportResult } from '../general-ledger/export.ts';
-import { readParts } from '../general-ledger/exports.sql.ts';
-import { externalId } from '../general-ledger/files.ts';
-import { CurrencyJournal, summarise } from '../general-ledger/journal.ts';
-import { table } from '../text-table.ts';
-import { groupThousands, plural } from '../values.ts';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { GL_FORMATS } from '#general-ledger/accounts';
+import { exportGl, GlExportResult } from '#general-ledger/export';
+import { readParts } from '#general-ledger/exports.sql';
+import { externalId } from '#general-ledger/files';
+import { CurrencyJournal, summarise } from '#general-ledger/journal';
+import { table } from '#text-table';
+import { groupThousands, plural } from '#values';
 import { choice, defineAction, flag, month } from './action.ts';
 
 export const glExport = defineAction({

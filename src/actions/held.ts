@@ -1,11 +1,10 @@
-import { Adjustment } from '../approvals/amounts-before.ts';
-import { Transaction } from '../database/transaction.ts';
-import { typedAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
-import { HeldRow, readHeldRows, readWithRelated } from '../ledger/held.sql.ts';
+import { Adjustment } from '#approvals/amounts-before';
+import { Transaction } from '#database/transaction';
+import { typedAmount } from '#errors/amounts';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { DoubledRow, readDoubledRows } from '#ledger/doubles.sql';
 import {
   Decided,
   discardRows,
@@ -14,9 +13,10 @@ import {
   refuseReversal,
   releaseRows,
   separateRows,
-} from '../ledger/held.ts';
-import { NOBODY } from '../people/roles.ts';
-import { Amount, plural } from '../values.ts';
+} from '#ledger/held';
+import { HeldRow, readHeldRows, readWithRelated } from '#ledger/held.sql';
+import { NOBODY } from '#people/roles';
+import { Amount, plural } from '#values';
 import { amount, defineAction, Facts, FactsChange, line, partner, reason, several, whole } from './action.ts';
 import { amountsIn, sizesOf } from './documents.ts';
 

@@ -1,13 +1,13 @@
 /** Pausing the ledger (people/pauses.ts), and taking a checkpoint of the log (log/checkpoint.ts). */
-import { END_PAUSE } from '../errors/pauses.ts';
-import { failpoint } from '../failpoint.ts';
-import { takeCheckpoint } from '../log/checkpoint.ts';
-import { countUncovered, readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { checkpointTitle } from '../log/text.ts';
-import { recordEvent } from '../people/audit-events.ts';
-import { readPauses } from '../people/pauses.sql.ts';
-import { pauseLedger, refuseWhilePaused } from '../people/pauses.ts';
-import { minuteOf } from '../text.ts';
+import { END_PAUSE } from '#errors/pauses';
+import { failpoint } from '#failpoint';
+import { takeCheckpoint } from '#log/checkpoint';
+import { countUncovered, readLastCheckpoint } from '#log/checkpoints.sql';
+import { checkpointTitle } from '#log/text';
+import { recordEvent } from '#people/audit-events';
+import { pauseLedger, refuseWhilePaused } from '#people/pauses';
+import { readPauses } from '#people/pauses.sql';
+import { minuteOf } from '#text';
 import { defineAction, Facts, instant, reason } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';
 

@@ -1,9 +1,9 @@
-import { failpoint } from '../failpoint.ts';
-import { bounceFile } from '../mail/bounce-report.ts';
-import { recordBounces } from '../mail/bounces.ts';
-import { toDo } from '../remedy.ts';
-import { plural } from '../text.ts';
-import { printable, table } from '../text-table.ts';
+import { failpoint } from '#failpoint';
+import { bounceFile } from '#mail/bounce-report';
+import { recordBounces } from '#mail/bounces';
+import { toDo } from '#remedy';
+import { plural } from '#text';
+import { printable, table } from '#text-table';
 import { defineAction, Facts, FileInput, file, several } from './action.ts';
 import { contentsOf } from './contents.ts';
 

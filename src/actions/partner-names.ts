@@ -1,9 +1,9 @@
 /** Replaces the names of partners with their ids. Refusal: argument_invalid. */
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { refuseField } from '../errors/refusals.ts';
-import { readNamesakes } from '../partners/partners.sql.ts';
-import { Scope } from '../people/scope.ts';
+import { Transaction } from '#database/transaction';
+import { refuseField } from '#errors/refusals';
+import { readNamesakes } from '#partners/partners.sql';
+import { Scope } from '#people/scope';
 import { fieldsOf } from './fields.ts';
 
 /** An input, in which each partner is named by its id. */

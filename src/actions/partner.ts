@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { Environment } from '../config/environment.ts';
-import { PartnerChange, readPartnerFacts } from '../partners/changes.ts';
-import { PartnerRecord, partnerFile } from '../partners/file.ts';
-import { importPartners, PartnerImport } from '../partners/import.ts';
-import { changeCells } from '../people/field-changes.ts';
-import { refuseUnsplittable, remarksOnSplits } from '../splits/currencies.ts';
-import { table } from '../text-table.ts';
+import { Environment } from '#config/environment';
+import { PartnerChange, readPartnerFacts } from '#partners/changes';
+import { PartnerRecord, partnerFile } from '#partners/file';
+import { importPartners, PartnerImport } from '#partners/import';
+import { changeCells } from '#people/field-changes';
+import { refuseUnsplittable, remarksOnSplits } from '#splits/currencies';
+import { table } from '#text-table';
 import { defineAction, FileInput, file } from './action.ts';
 import { contentOf } from './contents.ts';
 
@@ -65,7 +65,7 @@ export const remarksOnPartners = async (environment: Environment, partners: read
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {
-  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../documents/printable.ts');
+  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('#documents/printable');
   const fonts = installedFonts(environment);
   return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
     const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);

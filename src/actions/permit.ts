@@ -4,14 +4,14 @@
  * Refusals: role_needed, and the refusals of approvals/ask.ts.
  */
 
-import { ADJUSTMENTS, actAsCompared } from '../approvals/amounts-before.ts';
-import { Approval, actAsApproved, approve, ask, Permission, Rules } from '../approvals/ask.ts';
-import { PreviewedChange } from '../approvals/requests.sql.ts';
-import { lockImporters } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
-import { actAs } from '../people/users.ts';
+import { ADJUSTMENTS, actAsCompared } from '#approvals/amounts-before';
+import { Approval, actAsApproved, approve, ask, Permission, Rules } from '#approvals/ask';
+import { PreviewedChange } from '#approvals/requests.sql';
+import { lockImporters } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { NOBODY, requireRole, scopeOf } from '#people/roles';
+import { actAs } from '#people/users';
 import { Action, ActionContext, inputJson } from './action.ts';
 import { Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
 

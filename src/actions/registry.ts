@@ -1,5 +1,5 @@
 /** The actions by name. Each file is loaded on demand, because loading all files takes half a second. */
-import { NamesIn, names } from '../text.ts';
+import { NamesIn, names } from '#text';
 import { Action } from './action.ts';
 
 /** The files with the names of their actions. */

@@ -1,4 +1,4 @@
-import { Remedy } from '../remedy.ts';
+import { Remedy } from '#remedy';
 import { commandText } from './command.ts';
 import { ActionName, loadAction } from './registry.ts';
 

@@ -1,9 +1,9 @@
-import { EmailResult } from '../mail/outbox.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import { ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
-import { DELIVER } from '../remedy.ts';
-import { table } from '../text-table.ts';
-import { groupThousands, plural } from '../values.ts';
+import { EmailResult } from '#mail/outbox';
+import { readPartnerNames } from '#partners/partners.sql';
+import { ReminderPlan, recordReminders, whySkipped } from '#payments/remind';
+import { DELIVER } from '#remedy';
+import { table } from '#text-table';
+import { groupThousands, plural } from '#values';
 import { defineAction, line, several, text } from './action.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';

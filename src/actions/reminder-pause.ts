@@ -1,9 +1,9 @@
-import { todayOf } from '../config/today.ts';
-import { Transaction } from '../database/transaction.ts';
-import { failpoint } from '../failpoint.ts';
-import { readReminderPause } from '../payments/reminder-pauses.sql.ts';
-import { pauseReminders } from '../payments/reminder-pauses.ts';
-import { toDo } from '../remedy.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { pauseReminders } from '#payments/reminder-pauses';
+import { readReminderPause } from '#payments/reminder-pauses.sql';
+import { toDo } from '#remedy';
 import { ActionContext, date, defineAction, Facts, OF_PARTNER, partner, reason } from './action.ts';
 
 const partnerId = partner();

@@ -1,10 +1,10 @@
-import { Transaction } from '../database/transaction.ts';
-import { reverseRows } from '../documents/reverse-rows.ts';
-import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
-import { failpoint } from '../failpoint.ts';
-import { NOBODY } from '../people/roles.ts';
-import { SEE } from '../remedy.ts';
-import { Amount, plural, sumsOf } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { reverseRows } from '#documents/reverse-rows';
+import { readRowsNumbered } from '#documents/rows-to-correct.sql';
+import { failpoint } from '#failpoint';
+import { NOBODY } from '#people/roles';
+import { SEE } from '#remedy';
+import { Amount, plural, sumsOf } from '#values';
 import { defineAction, Facts, ledgerRows, reason } from './action.ts';
 import { amountsIn } from './documents.ts';
 

@@ -4,19 +4,19 @@
  */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { readTotals, readTotalsFile, withTotals } from '../ledger/control.ts';
-import { isRequest } from '../ledger/held.ts';
-import { ImportOptions, ImportReport, importRows } from '../ledger/import.ts';
-import { describeDifferingCut } from '../ledger/quoted.ts';
-import { RowFormat, SourceFile } from '../ledger/read.ts';
-import { countLines, refuseTooMany } from '../reading/limits.ts';
-import { SEE } from '../remedy.ts';
-import { printable, table, wrapped } from '../text-table.ts';
-import { Amount, plural } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { readTotals, readTotalsFile, withTotals } from '#ledger/control';
+import { isRequest } from '#ledger/held';
+import { ImportOptions, ImportReport, importRows } from '#ledger/import';
+import { describeDifferingCut } from '#ledger/quoted';
+import { RowFormat, SourceFile } from '#ledger/read';
+import { countLines, refuseTooMany } from '#reading/limits';
+import { SEE } from '#remedy';
+import { printable, table, wrapped } from '#text-table';
+import { Amount, plural } from '#values';
 import {
   ActionContext,
   Agree,

@@ -1,11 +1,11 @@
 /**
  * Reads settings, and checks the actions that their approval rules name. Refusals: settings_missing, settings_invalid.
  */
-import { ADJUSTMENTS } from '../approvals/amounts-before.ts';
-import { Environment } from '../config/environment.ts';
-import { readSettings, SECTION_NAMES, Settings, settingsFile } from '../config/settings.ts';
-import { FieldProblem, refuse } from '../errors/refusals.ts';
-import { ADOPTION } from '../people/settings-changes.ts';
+import { ADJUSTMENTS } from '#approvals/amounts-before';
+import { Environment } from '#config/environment';
+import { readSettings, SECTION_NAMES, Settings, settingsFile } from '#config/settings';
+import { FieldProblem, refuse } from '#errors/refusals';
+import { ADOPTION } from '#people/settings-changes';
 import { APPROVABLE_ACTIONS } from './registry.ts';
 
 export function readCheckedSettings(environment: Environment): Settings {

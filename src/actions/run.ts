@@ -1,10 +1,10 @@
-import { outdated, Permission } from '../approvals/ask.ts';
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { NameOf } from '../field-names.ts';
-import { Reporter } from '../month-end/month-end.ts';
-import { scopeOf } from '../people/roles.ts';
+import { outdated, Permission } from '#approvals/ask';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { NameOf } from '#field-names';
+import { Reporter } from '#month-end/month-end';
+import { scopeOf } from '#people/roles';
 import { Action, ActionContext, Agree, fieldsOf, Report, readFields } from './action.ts';
 import { namesOf } from './command.ts';
 import { Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';

@@ -1,11 +1,11 @@
-import { ApprovalRule, SECTION_NAMES, SECTIONS, Section, Settings, sectionSchema } from '../config/settings.ts';
-import { fieldProblems } from '../config/validation.ts';
-import { FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
-import { checkAccountRules } from '../general-ledger/export.ts';
-import { Amount } from '../money.ts';
-import { Installation } from '../people/audit-events.ts';
-import { changeCells } from '../people/field-changes.ts';
-import { scopeOf } from '../people/roles.ts';
+import { ApprovalRule, SECTION_NAMES, SECTIONS, Section, Settings, sectionSchema } from '#config/settings';
+import { fieldProblems } from '#config/validation';
+import { FieldProblem, reasonOf, refuse } from '#errors/refusals';
+import { checkAccountRules } from '#general-ledger/export';
+import { Amount } from '#money';
+import { Installation } from '#people/audit-events';
+import { changeCells } from '#people/field-changes';
+import { scopeOf } from '#people/roles';
 import {
   adoptionRule,
   adoptSection,
@@ -14,8 +14,8 @@ import {
   sectionFields,
   statedByFile,
   valueInForce,
-} from '../people/settings-in-force.ts';
-import { table } from '../text-table.ts';
+} from '#people/settings-in-force';
+import { table } from '#text-table';
 import { choice, defineAction, Facts, FileInput, file } from './action.ts';
 import { approvalProblems } from './rules.ts';
 

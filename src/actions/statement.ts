@@ -1,7 +1,7 @@
-import { failpoint } from '../failpoint.ts';
-import { sendStatements } from '../month-end/emails/account-statement.ts';
-import { toRun } from '../remedy.ts';
-import { plural } from '../text.ts';
+import { failpoint } from '#failpoint';
+import { sendStatements } from '#month-end/emails/account-statement';
+import { toRun } from '#remedy';
+import { plural } from '#text';
 import { defineAction, month, partner } from './action.ts';
 import { needsAttention, sendThese } from './emails.ts';
 

@@ -3,15 +3,14 @@
  * Previews, requests, events and logs never contain the link.
  */
 
-import { publicAddress } from '../config/settings.ts';
-import { emailAddress } from '../config/validation.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { mailSignInLink, SentLink } from '../mail/sign-in-link.ts';
-import { partnerExists } from '../partners/clients.sql.ts';
-import { PresentRole, ROLES, Role, rolesInWords } from '../people/roles.ts';
-import { loginOf, readActiveUser, readUsers } from '../people/users.sql.ts';
+import { publicAddress } from '#config/settings';
+import { emailAddress } from '#config/validation';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse, refuseField } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { mailSignInLink, SentLink } from '#mail/sign-in-link';
+import { partnerExists } from '#partners/clients.sql';
+import { PresentRole, ROLES, Role, rolesInWords } from '#people/roles';
 import {
   changeRoles,
   deactivateUser,
@@ -20,9 +19,10 @@ import {
   isShellWithoutAdministrator,
   linkUser,
   signOutUser,
-} from '../people/users.ts';
-import { minuteOf, plural } from '../text.ts';
-import { printable } from '../text-table.ts';
+} from '#people/users';
+import { loginOf, readActiveUser, readUsers } from '#people/users.sql';
+import { minuteOf, plural } from '#text';
+import { printable } from '#text-table';
 import {
   ActionContext,
   ActionOutcome,

@@ -1,5 +1,5 @@
-import { Transaction } from '../database/transaction.ts';
-import { Publisher } from '../partner-events/publish.ts';
+import { Transaction } from '#database/transaction';
+import { Publisher } from '#partner-events/publish';
 import {
   removeWebhook,
   resumeWebhook,
@@ -8,10 +8,10 @@ import {
   setWebhook,
   Webhook,
   webhookOf,
-} from '../partner-events/webhook.ts';
-import { readWebhooks } from '../partner-events/webhooks.sql.ts';
-import { DELIVER } from '../remedy.ts';
-import { plural } from '../text.ts';
+} from '#partner-events/webhook';
+import { readWebhooks } from '#partner-events/webhooks.sql';
+import { DELIVER } from '#remedy';
+import { plural } from '#text';
 import { ActionContext, defineAction, Facts, OF_PARTNER, partner, text, whole } from './action.ts';
 
 const PARTNER = () => partner();

@@ -4,8 +4,8 @@
  * amount avoids no approval. Adjustments are added up for each partner over all users and actions. The events record
  * the figures as `compared`, and `verify` recomputes them.
  */
-import { setLocally, Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { setLocally, Transaction } from '#database/transaction';
+import { Amount } from '#money';
 
 export const COMPARED_DAYS = 30;
 

@@ -3,13 +3,13 @@
  * events record. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
-import { ApprovalRule } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
-import { Actor, ActorContext } from '../people/audit-events.ts';
-import { lockUsers } from '../people/users.ts';
+import { ApprovalRule } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { Actor, ActorContext } from '#people/audit-events';
+import { lockUsers } from '#people/users';
 import { Adjustment, actAsCompared, COMPARED_DAYS, Comparison } from './amounts-before.ts';
 import {
   actAsOnePerson,

@@ -1,4 +1,4 @@
-import { APPROVAL_LOCKS, takeLockOf } from '../database/locks.ts';
+import { APPROVAL_LOCKS, takeLockOf } from '#database/locks';
 import {
   execute,
   executing,
@@ -10,8 +10,8 @@ import {
   queryOne,
   setLocally,
   Transaction,
-} from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+} from '#database/transaction';
+import { Scope } from '#people/scope';
 import { COMPARED_DAYS } from './amounts-before.ts';
 
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;

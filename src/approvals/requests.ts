@@ -3,10 +3,10 @@
  * rejects it. The requester can withdraw it. Refusals: approval_unknown, approval_decided, approval_expired,
  * approval_own, approval_of_another, approval_rejected, role_needed.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { requireRole } from '../people/roles.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { requireRole } from '#people/roles';
 import {
   Decision,
   digestOfRequest,

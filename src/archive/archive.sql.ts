@@ -1,12 +1,12 @@
 /** SQL of archived months (migrations/016_archive.sql). */
-import { asTableOwner } from '../database/grants.ts';
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { execute, query, queryOne, Transaction } from '../database/transaction.ts';
-import { GROUP_AMOUNTS, GROUP_COLUMNS, GROUP_TIMES, groupsOf } from '../ledger/row-groups.sql.ts';
-import { saleKind } from '../ledger/running-lines.sql.ts';
-import { ColdMonth } from '../log/derive.ts';
-import { NumberRange, time } from '../log/lines.sql.ts';
-import { Month } from '../month.ts';
+import { asTableOwner } from '#database/grants';
+import { LOCKS, takeLock } from '#database/locks';
+import { execute, query, queryOne, Transaction } from '#database/transaction';
+import { GROUP_AMOUNTS, GROUP_COLUMNS, GROUP_TIMES, groupsOf } from '#ledger/row-groups.sql';
+import { saleKind } from '#ledger/running-lines.sql';
+import { ColdMonth } from '#log/derive';
+import { NumberRange, time } from '#log/lines.sql';
+import { Month } from '#month';
 
 /** A file of a month in a store, with all rows of the partners from the first to the last. */
 export type ArchivedFile = Readonly<{

@@ -6,19 +6,19 @@
  * archive_incomplete, duckdb_missing, month_not_archived.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { Environment } from '../config/environment.ts';
-import { Database } from '../database/database.ts';
-import { lockImporters } from '../database/ledger-lock.ts';
-import { patiently, Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
-import { readTree } from '../log/head.ts';
-import { copyLines, copyRowLines } from '../log/lines.sql.ts';
-import { bodyOf } from '../log/note.ts';
-import { hashLines } from '../log/tree.ts';
-import { Month } from '../month.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { lockImporters } from '#database/ledger-lock';
+import { patiently, Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Checkpoint, readCheckpoints } from '#log/checkpoints.sql';
+import { readTree } from '#log/head';
+import { copyLines, copyRowLines } from '#log/lines.sql';
+import { bodyOf } from '#log/note';
+import { hashLines } from '#log/tree';
+import { Month } from '#month';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import {
   ArchivedFile,
   countPresent,

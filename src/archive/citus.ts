@@ -14,13 +14,13 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { connectionUrl } from '../database/address.ts';
-import { LOCKS } from '../database/locks.ts';
-import { connectClient, SESSION } from '../database/session.ts';
-import { reasonOf } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Month } from '../month.ts';
-import { packageRoot } from '../package.ts';
+import { connectionUrl } from '#database/address';
+import { LOCKS } from '#database/locks';
+import { connectClient, SESSION } from '#database/session';
+import { reasonOf } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Month } from '#month';
+import { packageRoot } from '#package';
 import {
   COLUMNS,
   FIELDS,

@@ -1,6 +1,6 @@
 /** Queries over the rows of cold stores, in SQL that DuckDB and PostgreSQL both run (store.ts). */
-import { GROUP_KEYS } from '../ledger/row-groups.sql.ts';
-import { Month } from '../month.ts';
+import { GROUP_KEYS } from '#ledger/row-groups.sql';
+import { Month } from '#month';
 import { Tree } from './archive.sql.ts';
 import { Fill, LINE_COLUMNS, Reading, SUMS, texts } from './store.ts';
 

@@ -11,8 +11,8 @@ import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBConnection } from '@duckdb/node-api';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { codeOf } from '../files.ts';
+import { reasonOf, refuse } from '#errors/refusals';
+import { codeOf } from '#files';
 import { COLUMNS, FIELDS, Fill, Reading, SUMS, text, texts } from './store.ts';
 
 const LEAF = `unhex(sha256('\\x00'::BLOB || encode(concat_ws(chr(9), 'ledger_rows', entry_id, ${FIELDS}))))`;

@@ -7,17 +7,17 @@
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { Environment } from '../config/environment.ts';
-import { readSettings } from '../config/settings.ts';
-import { attempt } from '../database/attempt.ts';
-import { copyOut } from '../database/copy.ts';
-import { Database } from '../database/database.ts';
-import { Elsewhere } from '../database/elsewhere.ts';
-import { readInstallation } from '../database/installation.sql.ts';
-import { patiently, sqlstate, Transaction } from '../database/transaction.ts';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { DerivedRows, isDerived } from '../log/derive.ts';
-import { Month } from '../month.ts';
+import { Environment } from '#config/environment';
+import { readSettings } from '#config/settings';
+import { attempt } from '#database/attempt';
+import { copyOut } from '#database/copy';
+import { Database } from '#database/database';
+import { Elsewhere } from '#database/elsewhere';
+import { readInstallation } from '#database/installation.sql';
+import { patiently, sqlstate, Transaction } from '#database/transaction';
+import { Refusal, reasonOf, refuse } from '#errors/refusals';
+import { DerivedRows, isDerived } from '#log/derive';
+import { Month } from '#month';
 import {
   copyInto,
   countArchived,

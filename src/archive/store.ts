@@ -4,11 +4,11 @@
  */
 import { hash } from 'node:crypto';
 import { basename } from 'node:path';
-import { Refusal, reasonOf } from '../errors/refusals.ts';
-import { LOG_FORMS } from '../log/forms.ts';
-import { LeafRange } from '../log/tree.ts';
-import { Amount, sumsOf } from '../money.ts';
-import { Month } from '../month.ts';
+import { Refusal, reasonOf } from '#errors/refusals';
+import { LOG_FORMS } from '#log/forms';
+import { LeafRange } from '#log/tree';
+import { Amount, sumsOf } from '#money';
+import { Month } from '#month';
 import { ArchivedFile, Stated, StoredFile } from './archive.sql.ts';
 
 /** The columns of a row's line in the log. */

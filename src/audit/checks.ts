@@ -3,7 +3,7 @@
  * checks compare the facts with what is outside the log: the schema, the signatures, PDFs, e-mails, and tables that the
  * program updates. A check counts the items that it inspects, and names every item that is wrong.
  */
-import { execute } from '../database/transaction.ts';
+import { execute } from '#database/transaction';
 import { ROWS_AT_OFFERED_PRICES } from './checks/acceptances.ts';
 import { ACTIONS_APPROVED, ACTIONS_COMPARED } from './checks/approvals.ts';
 import { findChangedArchives } from './checks/archives.ts';

@@ -4,14 +4,14 @@
  * export_exists, file_unwritable, no_checkpoint.
  */
 
-import { needRows } from '../archive/rows.ts';
-import { Environment } from '../config/environment.ts';
-import { prepareForCopy } from '../database/backup.ts';
-import { copyOut, countLines, csvRowCounter } from '../database/copy.ts';
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { packageVersion } from '../package.ts';
+import { needRows } from '#archive/rows';
+import { Environment } from '#config/environment';
+import { prepareForCopy } from '#database/backup';
+import { copyOut, countLines, csvRowCounter } from '#database/copy';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { packageVersion } from '#package';
 import { TableFormat, View } from './columns.sql.ts';
 import { BilledMonth, readBilledMonths } from './exports.sql.ts';
 import { BEANCOUNT, HLEDGER, JournalFormat } from './journal-formats.ts';

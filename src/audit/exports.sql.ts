@@ -1,6 +1,6 @@
 /** SQL of the exports: their months, documents and totals. */
-import { query, querying, queryingOne, queryingValue, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { query, querying, queryingOne, queryingValue, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { DocumentNumbers, documentKey } from './ledger-rows.ts';
 
 /** One billing month: the rows that were posted after the previous billing month, up to and including this one. */

@@ -3,7 +3,7 @@
  * pure. Accounts and currencies are declared, amounts have exactly their currency's digits, there are no prices, and
  * each month ends with an assertion of every balance.
  */
-import { Amount, addDays, minorDigits } from '../values.ts';
+import { Amount, addDays, minorDigits } from '#values';
 
 export type Posting = Readonly<{
   /** `assets:receivable:billed` */

@@ -2,11 +2,11 @@
  * Ledger rows as CSV or JSON, generated from their lines in the log. (Formatting in the database took three times as
  * much CPU for a million rows.)
  */
-import { RECORDED_FIELDS, ROW_FIELDS } from '../ledger/row.ts';
-import { LOG_FORMS } from '../log/forms.ts';
-import { minorDigits } from '../money.ts';
-import { Month } from '../month.ts';
-import { cellOf } from '../text.ts';
+import { RECORDED_FIELDS, ROW_FIELDS } from '#ledger/row';
+import { LOG_FORMS } from '#log/forms';
+import { minorDigits } from '#money';
+import { Month } from '#month';
+import { cellOf } from '#text';
 import { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
 

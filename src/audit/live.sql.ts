@@ -4,13 +4,13 @@
  * views, money is in whole minor units, days are numbers, and times are texts.
  */
 
-import { execute, query, Transaction } from '../database/transaction.ts';
-import { groupsOf } from '../ledger/row-groups.sql.ts';
-import { LAST_CLOSED, linesOf, saleKind } from '../ledger/running-lines.sql.ts';
-import { DerivedRows } from '../log/derive.ts';
-import { COMPUTED, LOG_FORMS, LogColumn, LogForm, numberOf } from '../log/forms.ts';
-import { time } from '../log/lines.sql.ts';
-import { quoteFacts } from '../splits/reconcile.sql.ts';
+import { execute, query, Transaction } from '#database/transaction';
+import { groupsOf } from '#ledger/row-groups.sql';
+import { LAST_CLOSED, linesOf, saleKind } from '#ledger/running-lines.sql';
+import { DerivedRows } from '#log/derive';
+import { COMPUTED, LOG_FORMS, LogColumn, LogForm, numberOf } from '#log/forms';
+import { time } from '#log/lines.sql';
+import { quoteFacts } from '#splits/reconcile.sql';
 import { columnsIn, Rule } from './columns.sql.ts';
 
 /** A column's value for the rules; undefined for a map, whose values are rows of map_values. */

@@ -1,7 +1,7 @@
 /** The journal in a pack as text: every entry by date, with opening balances and the balances at each month's end. */
-import { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { lastDay, Month } from '../month.ts';
+import { Transaction } from '#database/transaction';
+import { Amount } from '#money';
+import { lastDay, Month } from '#month';
 import { View } from './columns.sql.ts';
 import { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
 import { readAccounts, readJournal, readOpening, Sum } from './views.sql.ts';

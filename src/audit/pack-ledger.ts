@@ -1,8 +1,8 @@
 /** The ledger rows in a pack, by the month that bills them, generated from the lines of the log in the same pass. */
-import { wholeLines } from '../database/copy.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { Month } from '../month.ts';
+import { wholeLines } from '#database/copy';
+import { Transaction } from '#database/transaction';
+import { Amount } from '#money';
+import { Month } from '#month';
 import { TableFormat } from './columns.sql.ts';
 import { BilledMonth, readDocumentNumbers, readLedgerTotals } from './exports.sql.ts';
 import { LEDGER_HEADER, ledgerRows, readOtherLines, runsByMonth } from './ledger-rows.ts';

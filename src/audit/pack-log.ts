@@ -1,14 +1,14 @@
 /** The log in a pack: its leaves, its checkpoints and their proofs (docs/log-format.md). */
 import { readFile } from 'node:fs/promises';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
-import { CHECKS_SQL } from '../log/forms.ts';
-import { copyLines } from '../log/lines.sql.ts';
-import { noteOf, vkeyOf } from '../log/note.ts';
-import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '../log/signatures.sql.ts';
-import { consistencyProof, hashLines, knownNodes, LeafRange } from '../log/tree.ts';
-import { Month } from '../month.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Checkpoint, readCheckpoints } from '#log/checkpoints.sql';
+import { CHECKS_SQL } from '#log/forms';
+import { copyLines } from '#log/lines.sql';
+import { noteOf, vkeyOf } from '#log/note';
+import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '#log/signatures.sql';
+import { consistencyProof, hashLines, knownNodes, LeafRange } from '#log/tree';
+import { Month } from '#month';
 import { readFirstRow } from './exports.sql.ts';
 import { Pack } from './pack.ts';
 

@@ -9,9 +9,9 @@ import { FileHandle, mkdir, open, readFile, rm, writeFile } from 'node:fs/promis
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { codeOf, Draft, draftOf, isSystemError, linkTo } from '../files.ts';
-import { packageRoot } from '../package.ts';
+import { reasonOf, refuse } from '#errors/refusals';
+import { codeOf, Draft, draftOf, isSystemError, linkTo } from '#files';
+import { packageRoot } from '#package';
 
 /** Sums of a file's rows by currency. Amounts are texts with exactly the currency's digits. */
 export type Totals = Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -1,9 +1,9 @@
 /** The rules of the ledger: templates/export/checks.sql, the same file that verifiers run over a pack. */
 import { readFileSync } from 'node:fs';
-import { attempt } from '../database/attempt.ts';
-import { execute, query, Transaction } from '../database/transaction.ts';
-import { DerivedRows } from '../log/derive.ts';
-import { CHECKS_SQL, withCopies } from '../log/forms.ts';
+import { attempt } from '#database/attempt';
+import { execute, query, Transaction } from '#database/transaction';
+import { DerivedRows } from '#log/derive';
+import { CHECKS_SQL, withCopies } from '#log/forms';
 import { Difference, Finding, unchecked } from './checks/query.ts';
 import { columnsIn, expressionOf, Rule, rowsOf, View } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, prepareTables } from './live.sql.ts';

@@ -1,5 +1,5 @@
 /** SQL of auditors' tasks: `verify` and exports that take longer than a request. */
-import { execute, query, Transaction } from '../database/transaction.ts';
+import { execute, query, Transaction } from '#database/transaction';
 
 export type TaskKind = 'verify' | 'export';
 

@@ -4,13 +4,13 @@
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Environment } from '../config/environment.ts';
-import { Database } from '../database/database.ts';
-import { databaseFailure } from '../database/transaction.ts';
-import { installedFonts } from '../documents/printable.ts';
-import { EXIT, Refusal } from '../errors/refusals.ts';
-import { tellAttention } from '../reports/job-attention.ts';
-import { recordJobRun } from '../reports/jobs.sql.ts';
+import { Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { databaseFailure } from '#database/transaction';
+import { installedFonts } from '#documents/printable';
+import { EXIT, Refusal } from '#errors/refusals';
+import { tellAttention } from '#reports/job-attention';
+import { recordJobRun } from '#reports/jobs.sql';
 import { Difference } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
 import { ExportRequest, exportPack } from './export.ts';

@@ -4,17 +4,17 @@
  */
 
 import { DateTime } from 'luxon';
-import { namesArchived, readColdMonths } from '../archive/archive.sql.ts';
-import { needNamedRows, needRows } from '../archive/rows.ts';
-import { Environment } from '../config/environment.ts';
-import { attempt } from '../database/attempt.ts';
-import { compareSchema, SchemaComparison } from '../database/schema.ts';
-import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import { readMonthRoots } from '../log/checkpoints.sql.ts';
-import { DerivedRows } from '../log/derive.ts';
-import { Month } from '../month.ts';
+import { namesArchived, readColdMonths } from '#archive/archive.sql';
+import { needNamedRows, needRows } from '#archive/rows';
+import { Environment } from '#config/environment';
+import { attempt } from '#database/attempt';
+import { compareSchema, SchemaComparison } from '#database/schema';
+import { raiseWorkMemory, Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { readClosedMonth } from '#ledger/closed-months.sql';
+import { readMonthRoots } from '#log/checkpoints.sql';
+import { DerivedRows } from '#log/derive';
+import { Month } from '#month';
 import { Check, CheckContext } from './checks/check.ts';
 import { Difference, Finding, unchecked } from './checks/query.ts';
 import { CHECKS } from './checks.ts';

@@ -2,8 +2,8 @@
  * The data files of packs: the views of templates/export/checks.sql over the facts in the database, as CSV or JSON Lines.
  * A verifier runs the same queries over the log in the pack.
  */
-import { execute, query, querying, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { execute, query, querying, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { decimal, expressionOf, rowsOf, TableFormat, View } from './columns.sql.ts';
 import { makeLiveViews, prepareTables } from './live.sql.ts';
 import { Totals } from './pack.ts';

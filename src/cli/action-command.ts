@@ -1,6 +1,6 @@
 /** Builds the command of an action: its fields become arguments and options, and their texts the help. */
-import { wordsOf } from '../actions/command.ts';
-import { ActionName, loadAction } from '../actions/registry.ts';
+import { wordsOf } from '#actions/command';
+import { ActionName, loadAction } from '#actions/registry';
 import { Definition, NO_DELIVER } from './define.ts';
 import { addFields, givenTo } from './fields.ts';
 import { doing, RunFlags } from './run-action.ts';

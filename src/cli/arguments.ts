@@ -1,6 +1,6 @@
 /** Command arguments, checked as they are parsed. Refusal: argument_invalid. */
-import { DATE, INSTANT, LINE, MONTH } from '../actions/fields.ts';
-import { refuse } from '../errors/refusals.ts';
+import { DATE, INSTANT, LINE, MONTH } from '#actions/fields';
+import { refuse } from '#errors/refusals';
 
 export function choiceArgument<Choice extends string>(argument: string, choices: readonly Choice[]) {
   return (value: string) => {

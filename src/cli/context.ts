@@ -1,14 +1,14 @@
 /** Opens the context of a command (environment, settings, database) and closes it afterward. */
 
-import { readCheckedSettings } from '../actions/rules.ts';
-import { Environment, readEnvironment } from '../config/environment.ts';
-import { Database, DatabaseOptions, openDatabase } from '../database/database.ts';
-import { lookingFrom } from '../documents/last-seen.ts';
-import { ActorContext, thisProcess } from '../people/audit-events.ts';
-import { Role, requireRole } from '../people/roles.ts';
-import { recordSettingsChanges } from '../people/settings-changes.ts';
-import { settingsInForce } from '../people/settings-in-force.ts';
-import { identify } from '../people/users.ts';
+import { readCheckedSettings } from '#actions/rules';
+import { Environment, readEnvironment } from '#config/environment';
+import { Database, DatabaseOptions, openDatabase } from '#database/database';
+import { lookingFrom } from '#documents/last-seen';
+import { ActorContext, thisProcess } from '#people/audit-events';
+import { Role, requireRole } from '#people/roles';
+import { recordSettingsChanges } from '#people/settings-changes';
+import { settingsInForce } from '#people/settings-in-force';
+import { identify } from '#people/users';
 import { Output } from './output.ts';
 
 export type Context = ActorContext &

@@ -1,10 +1,10 @@
-import { describeOtherCurrency } from '../close/other-currencies.ts';
-import { Delivery } from '../delivery/document.ts';
-import { TreeHead } from '../log/note.ts';
-import { checkpointTitle } from '../log/text.ts';
-import { nameOf } from '../mail/log.ts';
-import { EmailResult } from '../mail/outbox.ts';
-import { Reporter } from '../month-end/month-end.ts';
+import { describeOtherCurrency } from '#close/other-currencies';
+import { Delivery } from '#delivery/document';
+import { TreeHead } from '#log/note';
+import { checkpointTitle } from '#log/text';
+import { nameOf } from '#mail/log';
+import { EmailResult } from '#mail/outbox';
+import { Reporter } from '#month-end/month-end';
 import { Output, Progress } from './output.ts';
 
 /** Advances a progress bar. Notes on unsent documents and e-mails follow it. */

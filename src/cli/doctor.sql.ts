@@ -1,4 +1,4 @@
-import { queryingOne } from '../database/transaction.ts';
+import { queryingOne } from '#database/transaction';
 
 export type ServerFacts = Readonly<{
   version: string;

@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { z } from 'zod';
-import { CommandWords, flagsOf } from '../actions/command.ts';
-import { Field, FieldKind, FileInput, fieldsOf, READ } from '../actions/fields.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { inKebab } from '../field-names.ts';
-import { Note, NoteKey, readKey, readNote } from '../log/note.ts';
+import { CommandWords, flagsOf } from '#actions/command';
+import { Field, FieldKind, FileInput, fieldsOf, READ } from '#actions/fields';
+import { reasonOf, refuse } from '#errors/refusals';
+import { inKebab } from '#field-names';
+import { Note, NoteKey, readKey, readNote } from '#log/note';
 import { repeatedArgument } from './arguments.ts';
 
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}) {

@@ -1,9 +1,9 @@
 /** Logs of cron jobs and workers, one line per fact, and the records of their runs. */
 import { Logger } from 'pino';
-import { databaseFailure } from '../database/transaction.ts';
-import { Refusal, reasonOf } from '../errors/refusals.ts';
-import { Reporter } from '../month-end/month-end.ts';
-import { JobRun, recordJobRun } from '../reports/jobs.sql.ts';
+import { databaseFailure } from '#database/transaction';
+import { Refusal, reasonOf } from '#errors/refusals';
+import { Reporter } from '#month-end/month-end';
+import { JobRun, recordJobRun } from '#reports/jobs.sql';
 import { Context } from './context.ts';
 
 export const recordRun = ({ database, environment }: Context, run: JobRun) =>

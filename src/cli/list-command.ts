@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { namesOf } from '../actions/command.ts';
-import { choice, flag, readFields } from '../actions/fields.ts';
-import { withPartnerIds } from '../actions/partner-names.ts';
-import { todayOf } from '../config/today.ts';
-import { EXIT } from '../errors/refusals.ts';
+import { namesOf } from '#actions/command';
+import { choice, flag, readFields } from '#actions/fields';
+import { withPartnerIds } from '#actions/partner-names';
+import { todayOf } from '#config/today';
+import { EXIT } from '#errors/refusals';
 import {
   Column,
   cellOf,
@@ -16,8 +16,8 @@ import {
   Total,
   textOf,
   Value,
-} from '../lists/list.ts';
-import { Amount, groupThousands } from '../money.ts';
+} from '#lists/list';
+import { Amount, groupThousands } from '#money';
 import { wholeNumberArgument } from './arguments.ts';
 import { CommandContext, Definition, reading, readingNow } from './define.ts';
 import { addFields, givenTo } from './fields.ts';

@@ -3,15 +3,15 @@
  */
 import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
-import { remediesJson } from '../actions/remedies.ts';
-import { databaseFailure } from '../database/transaction.ts';
-import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { fitLines, printableLines, table as textTable } from '../text-table.ts';
+import { remediesJson } from '#actions/remedies';
+import { databaseFailure } from '#database/transaction';
+import { EXIT, Refusal, reasonOf, refuse } from '#errors/refusals';
+import { Amount, groupThousands } from '#money';
+import { fitLines, printableLines, table as textTable } from '#text-table';
 import { withCommands } from './remedies.ts';
 
-export { moneyText as money } from '../money.ts';
-export { printable, wrapped } from '../text-table.ts';
+export { moneyText as money } from '#money';
+export { printable, wrapped } from '#text-table';
 
 /** On a terminal, cells are shortened to fit. */
 export const table: typeof textTable = (headings, rows) => textTable(headings, rows, outputWidth());

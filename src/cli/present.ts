@@ -1,5 +1,5 @@
-import { refuse } from '../errors/refusals.ts';
-import { Sheet } from '../sheet.ts';
+import { refuse } from '#errors/refusals';
+import { Sheet } from '#sheet';
 import { choiceArgument } from './arguments.ts';
 import { Output, writeFileAsked } from './output.ts';
 
@@ -40,7 +40,7 @@ export async function present(
     output.print(value, people);
     return;
   }
-  const { csvOf, xlsxOf } = await import('../sheet.ts');
+  const { csvOf, xlsxOf } = await import('#sheet');
   const content = format === 'csv' ? csvOf(sheet()) : await xlsxOf(sheet());
   if (out !== undefined) {
     writeFileAsked(out, content);

@@ -1,9 +1,9 @@
 /** The command line. Each file of commands/ defines the arguments, options, help and action of its commands. */
 import { Command, CommanderError, Help, Option } from 'commander';
-import { ActionName } from '../actions/registry.ts';
-import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
-import { List } from '../lists/list.ts';
-import { commit, packageVersion } from '../package.ts';
+import { ActionName } from '#actions/registry';
+import { EXIT, Refusal, refuse } from '#errors/refusals';
+import { List } from '#lists/list';
+import { commit, packageVersion } from '#package';
 import { actionCommand } from './action-command.ts';
 import { Definition, Handler } from './define.ts';
 import { listCommand } from './list-command.ts';
@@ -27,35 +27,35 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     () => [
       'partner.import',
       'partner.change',
-      listIn(import('../lists/partners.ts'), 'partners'),
+      listIn(import('#lists/partners'), 'partners'),
       import('./commands/partner.ts'),
-      listIn(import('../lists/changes.ts'), 'partnerChanges'),
+      listIn(import('#lists/changes'), 'partnerChanges'),
     ],
   ],
   settings: [
     'Put settings in force, and show how they changed',
-    () => ['settings.adopt', listIn(import('../lists/changes.ts'), 'settingsChanges')],
+    () => ['settings.adopt', listIn(import('#lists/changes'), 'settingsChanges')],
   ],
   ledger: [
     'Import, list and reverse ledger rows, and decide rows that are held or doubled',
     () => [
       import('./commands/ledger.ts'),
-      listIn(import('../lists/rows.ts'), 'rows'),
+      listIn(import('#lists/rows'), 'rows'),
       'rows.reverse',
-      listIn(import('../lists/held-rows.ts'), 'heldRows'),
+      listIn(import('#lists/held-rows'), 'heldRows'),
       'rows.release',
       'rows.discard',
-      listIn(import('../lists/doubled-rows.ts'), 'doubledRows'),
+      listIn(import('#lists/doubled-rows'), 'doubledRows'),
       'rows.separate',
     ],
   ],
   reversal: [
     'List reversals, and grant or refuse those that the terms do not cover',
-    () => [listIn(import('../lists/reversals.ts'), 'reversals'), 'reversal.grant', 'reversal.refuse'],
+    () => [listIn(import('#lists/reversals'), 'reversals'), 'reversal.grant', 'reversal.refuse'],
   ],
   feed: [
     "State the totals of partners' months, compare them, and accept what is in doubt",
-    () => ['feed.state', 'feed.accept', listIn(import('../lists/feeds.ts'), 'feeds')],
+    () => ['feed.state', 'feed.accept', listIn(import('#lists/feeds'), 'feeds')],
   ],
   opening: [
     'Import open items from the previous system',
@@ -67,17 +67,13 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   unarchive: ['Bring the rows of an archived month back', () => ['month.unarchive']],
   checkpoint: [
     'Take and list checkpoints of the log; list letters to the auditor',
-    () => [
-      'checkpoint.take',
-      import('./commands/checkpoint.ts'),
-      listIn(import('../lists/checkpoints.ts'), 'checkpoints'),
-    ],
+    () => ['checkpoint.take', import('./commands/checkpoint.ts'), listIn(import('#lists/checkpoints'), 'checkpoints')],
   ],
   deliver: ['Deliver issued documents and other pending e-mails', () => [import('./commands/deliver.ts')]],
   invoice: [
     'Show, correct and resend documents',
     () => [
-      listIn(import('../lists/invoices.ts'), 'invoices'),
+      listIn(import('#lists/invoices'), 'invoices'),
       import('./commands/invoice/show.ts'),
       import('./commands/invoice/pdf.ts'),
       'invoice.rerun',
@@ -96,14 +92,14 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     () => [
       'payment.record',
       'payment.import',
-      listIn(import('../lists/payments.ts'), 'payments'),
+      listIn(import('#lists/payments'), 'payments'),
       'payment.apply',
       'payment.unapply',
       'payment.assign',
-      listIn(import('../lists/payer-accounts.ts'), 'payerAccounts'),
+      listIn(import('#lists/payer-accounts'), 'payerAccounts'),
       'payment.forget_account',
       'payment.reverse',
-      listIn(import('../lists/payouts.ts'), 'payouts'),
+      listIn(import('#lists/payouts'), 'payouts'),
       'payment.settle',
       'payment.events',
       import('./commands/payment/exceptions.ts'),
@@ -112,7 +108,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   bank: [
     "List bank lines, and book those that are not customers' money",
-    () => [listIn(import('../lists/bank-lines.ts'), 'bankLines'), 'bank.book', 'bank.unbook'],
+    () => [listIn(import('#lists/bank-lines'), 'bankLines'), 'bank.book', 'bank.unbook'],
   ],
   credit: [
     'Apply open credit to invoices, unapply it, refund it',
@@ -120,11 +116,11 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   dispute: [
     'Open, close and list invoice disputes',
-    () => ['dispute.open', 'dispute.close', listIn(import('../lists/disputes.ts'), 'disputes')],
+    () => ['dispute.open', 'dispute.close', listIn(import('#lists/disputes'), 'disputes')],
   ],
   email: [
     'List, resend and dismiss e-mails of every kind',
-    () => [listIn(import('../lists/emails.ts'), 'emails'), 'email.resend', 'email.dismiss'],
+    () => [listIn(import('#lists/emails'), 'emails'), 'email.resend', 'email.dismiss'],
   ],
   mail: ['Send a test message, and record returned e-mails', () => ['email.bounces', import('./commands/mail.ts')]],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
@@ -141,7 +137,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),
-      listIn(import('../lists/cash-application.ts'), 'cashApplication'),
+      listIn(import('#lists/cash-application'), 'cashApplication'),
     ],
   ],
   split: ['Plan the processor requests of connected accounts', () => [import('./commands/split.ts')]],
@@ -159,27 +155,27 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   reconcile: ['Reconcile a month of connected accounts', () => [import('./commands/reconcile.ts')]],
   client: [
     "Manage partners' API credentials",
-    () => ['client.create', 'client.rotate', 'client.revoke', listIn(import('../lists/clients.ts'), 'clients')],
+    () => ['client.create', 'client.rotate', 'client.revoke', listIn(import('#lists/clients'), 'clients')],
   ],
   user: [
     'Invite users, and manage their roles and sessions',
     () => [
       'user.invite',
       'user.link',
-      listIn(import('../lists/users.ts'), 'users'),
+      listIn(import('#lists/users'), 'users'),
       import('./commands/user.ts'),
       'user.role',
       'user.deactivate',
-      listIn(import('../lists/sessions.ts'), 'sessions'),
+      listIn(import('#lists/sessions'), 'sessions'),
       'user.sign_out',
     ],
   ],
   erase: ['Erase the personal data of a person', () => ['person.erase']],
   approval: [
     'Approve, reject and list requests for approval',
-    () => [listIn(import('../lists/approvals.ts'), 'approvals'), import('./commands/approval.ts')],
+    () => [listIn(import('#lists/approvals'), 'approvals'), import('./commands/approval.ts')],
   ],
-  work: ['List and assign items of the work queue', () => [listIn(import('../lists/work.ts'), 'work'), 'work.assign']],
+  work: ['List and assign items of the work queue', () => [listIn(import('#lists/work'), 'work'), 'work.assign']],
   webhook: [
     "Send partners' events to their servers",
     () => [
@@ -188,13 +184,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       'webhook.resume',
       'webhook.remove',
       import('./commands/webhook.ts'),
-      listIn(import('../lists/webhooks.ts'), 'webhooks'),
+      listIn(import('#lists/webhooks'), 'webhooks'),
     ],
   ],
-  security: [
-    'List refused callers and access changes',
-    () => [listIn(import('../lists/security.ts'), 'securityEvents')],
-  ],
+  security: ['List refused callers and access changes', () => [listIn(import('#lists/security'), 'securityEvents')]],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
   export: [
     'Export data for auditors, and journals for the general ledger',

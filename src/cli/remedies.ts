@@ -1,7 +1,7 @@
-import { Report } from '../actions/action.ts';
-import { commandOf } from '../actions/remedies.ts';
-import { Finding } from '../findings/finding.ts';
-import { Remedy } from '../remedy.ts';
+import { Report } from '#actions/action';
+import { commandOf } from '#actions/remedies';
+import { Finding } from '#findings/finding';
+import { Remedy } from '#remedy';
 
 /** Appends remedies to a sentence: `INV-1 is on hold. Release it with 'reckoner invoice release INV-1'.` */
 export async function withCommands(sentence: string, remedies: readonly Remedy[]) {

@@ -1,8 +1,8 @@
 /** Commands that read a report and show it, with the options of its format. */
 import { Command } from 'commander';
-import { EXIT } from '../errors/refusals.ts';
-import { BooksOfDay, preliminaryNote } from '../reports/preliminary.ts';
-import { Sheet } from '../sheet.ts';
+import { EXIT } from '#errors/refusals';
+import { BooksOfDay, preliminaryNote } from '#reports/preliminary';
+import { Sheet } from '#sheet';
 import { CommandContext, Handler, reading, readingNow } from './define.ts';
 import { FORMAT, OUT, PresentOptions, present } from './present.ts';
 

@@ -1,7 +1,7 @@
 /** Commands that perform an action. The report is printed after the delivery notes. */
-import { Action, Report } from '../actions/action.ts';
-import { previewAction, RunOptions, readInput, runAction } from '../actions/run.ts';
-import { EXIT } from '../errors/refusals.ts';
+import { Action, Report } from '#actions/action';
+import { previewAction, RunOptions, readInput, runAction } from '#actions/run';
+import { EXIT } from '#errors/refusals';
 import { CommandContext, ExitStatus, withContext } from './context.ts';
 import { withContents } from './fields.ts';
 import { Output, outputWidth } from './output.ts';

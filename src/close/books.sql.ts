@@ -1,5 +1,5 @@
-import { execute, executing, querying, queryingColumn, queryingOne, Transaction } from '../database/transaction.ts';
-import { lastDay, Month } from '../month.ts';
+import { execute, executing, querying, queryingColumn, queryingOne, Transaction } from '#database/transaction';
+import { lastDay, Month } from '#month';
 
 export type BooksState = Readonly<{
   first_closed: Month | null;

@@ -4,19 +4,19 @@
  * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap,
  * possible_duplicates_open, bank_account_unknown.
  */
-import { Settings } from '../config/settings.ts';
-import { atOneInstant, todayOf } from '../config/today.ts';
-import { Database } from '../database/database.ts';
-import { readClosingTime } from '../database/fitness.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { checkpointBooks } from '../log/checkpoint.ts';
-import { readLastNumber } from '../log/checkpoints.sql.ts';
-import { lastDay, Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
-import { settleWeAre } from '../partners/presentation.ts';
-import { ActorContext, Installation, recordEvent } from '../people/audit-events.ts';
+import { Settings } from '#config/settings';
+import { atOneInstant, todayOf } from '#config/today';
+import { Database } from '#database/database';
+import { readClosingTime } from '#database/fitness';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { checkpointBooks } from '#log/checkpoint';
+import { readLastNumber } from '#log/checkpoints.sql';
+import { lastDay, Month, monthAfter, monthInterval, monthsBetween } from '#month';
+import { settleWeAre } from '#partners/presentation';
+import { ActorContext, Installation, recordEvent } from '#people/audit-events';
 import {
   BooksState,
   insertBookBalances,

@@ -6,25 +6,25 @@
  * of `feeds.ts`.
  */
 import { DateTime } from 'luxon';
-import { countApprovers } from '../approvals/requests.sql.ts';
-import { Settings } from '../config/settings.ts';
-import { atOneInstant } from '../config/today.ts';
-import { readClosingTime } from '../database/fitness.ts';
-import { lockLedgerShared, lockLedgerWhole } from '../database/ledger-lock.ts';
-import { compareSchema } from '../database/schema.ts';
-import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
-import { beginIssue, IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
-import { draftMonth } from '../documents/issue/drafts.ts';
-import { issueDocuments } from '../documents/issue/issue.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readLastClosed } from '../ledger/closed-months.sql.ts';
-import { checkpointMonth, refuseUntied } from '../log/checkpoint.ts';
-import { insertMonthTotals, readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
-import { packageVersion } from '../package.ts';
-import { settleWeAre } from '../partners/presentation.ts';
-import { Installation, recordEvent } from '../people/audit-events.ts';
+import { countApprovers } from '#approvals/requests.sql';
+import { Settings } from '#config/settings';
+import { atOneInstant } from '#config/today';
+import { readClosingTime } from '#database/fitness';
+import { lockLedgerShared, lockLedgerWhole } from '#database/ledger-lock';
+import { compareSchema } from '#database/schema';
+import { raiseWorkMemory, Transaction } from '#database/transaction';
+import { beginIssue, IssueContext, refuseIncompleteSettings } from '#documents/issue/context';
+import { draftMonth } from '#documents/issue/drafts';
+import { issueDocuments } from '#documents/issue/issue';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readLastClosed } from '#ledger/closed-months.sql';
+import { checkpointMonth, refuseUntied } from '#log/checkpoint';
+import { insertMonthTotals, readLastCheckpoint } from '#log/checkpoints.sql';
+import { Month, monthAfter, monthInterval, monthOf, monthsBetween } from '#month';
+import { packageVersion } from '#package';
+import { settleWeAre } from '#partners/presentation';
+import { Installation, recordEvent } from '#people/audit-events';
 import { insertFeedDecisions, readWhetherEmpty } from './feeds.sql.ts';
 import {
   Doubt,

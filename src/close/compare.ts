@@ -4,9 +4,9 @@
  * comparison_invalid.
  */
 import { CsvError, parse } from 'csv-parse/sync';
-import { DocumentRow } from '../documents/documents.sql.ts';
-import { LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
-import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
+import { DocumentRow } from '#documents/documents.sql';
+import { LineProblem, reasonOf, refuse } from '#errors/refusals';
+import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 
 export const COMPARED = ['equal', 'differs', 'missing here', 'missing there'] as const;
 

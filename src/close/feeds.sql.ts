@@ -1,6 +1,6 @@
-import { executing, querying, queryingOne } from '../database/transaction.ts';
-import { LINES_OF_MONTH, RowsOfMonth } from '../ledger/running-lines.sql.ts';
-import { Month } from '../month.ts';
+import { executing, querying, queryingOne } from '#database/transaction';
+import { LINES_OF_MONTH, RowsOfMonth } from '#ledger/running-lines.sql';
+import { Month } from '#month';
 
 export type ExpectedFeed = Readonly<{
   partner_id: string;

@@ -4,15 +4,15 @@
  * decision is a fact and covers a doubt with the same evidence. Refusals: feeds_in_doubt, month_empty,
  * feed_not_in_doubt, decide_separately.
  */
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { closeAccepting, closeEmpty } from '../errors/close.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readLastClosed } from '../ledger/closed-months.sql.ts';
-import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { Scope } from '../people/scope.ts';
-import { Remedy, ToDo, toDo } from '../remedy.ts';
-import { counted, Month, moneyText, monthBefore, plural } from '../values.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { closeAccepting, closeEmpty } from '#errors/close';
+import { refuse } from '#errors/refusals';
+import { readLastClosed } from '#ledger/closed-months.sql';
+import { readLastCheckpoint } from '#log/checkpoints.sql';
+import { Scope } from '#people/scope';
+import { Remedy, ToDo, toDo } from '#remedy';
+import { counted, Month, moneyText, monthBefore, plural } from '#values';
 import {
   ExpectedFeed,
   FeedHistory,

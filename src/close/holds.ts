@@ -3,11 +3,11 @@
  * documents of partners whose number or last day of sales is unusual (`feeds.ts`). A held document is issued as usual,
  * but its e-mail and its open credit wait until finance releases it (`src/documents/hold.ts`).
  */
-import { Transaction } from '../database/transaction.ts';
-import { holdDocument } from '../documents/hold.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { IssueBatch } from '../documents/issue/issue.sql.ts';
-import { Amount } from '../money.ts';
+import { Transaction } from '#database/transaction';
+import { holdDocument } from '#documents/hold';
+import { IssueContext } from '#documents/issue/context';
+import { IssueBatch } from '#documents/issue/issue.sql';
+import { Amount } from '#money';
 import { Doubt } from './feeds.ts';
 import { OddDocument, readIssuedNumbers, readOddDocuments } from './months.sql.ts';
 

@@ -1,9 +1,9 @@
 /** Reads which months are open, what each close recorded, and which documents each close issued. */
 
-import { executing, query, querying, queryingColumn, queryingOne, Transaction } from '../database/transaction.ts';
-import { CONTENT } from '../documents/content.sql.ts';
-import { IssueBatch } from '../documents/issue/issue.sql.ts';
-import { Month } from '../month.ts';
+import { executing, query, querying, queryingColumn, queryingOne, Transaction } from '#database/transaction';
+import { CONTENT } from '#documents/content.sql';
+import { IssueBatch } from '#documents/issue/issue.sql';
+import { Month } from '#month';
 
 export type LedgerState = Readonly<{
   first_month: Month | null;

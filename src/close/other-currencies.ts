@@ -1,5 +1,5 @@
 /** Reports documents in a currency other than their partner's to finance, before and after the documents are sent. */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { OtherCurrency } from './months.sql.ts';
 
 export const otherCurrencyJson = ({ invoice_amount, currency, ...row }: OtherCurrency) => ({

@@ -2,15 +2,15 @@
  * Runs a close. Each month closes in its own transaction, oldest first. A preview runs in one transaction that is
  * rolled back. `src/month-end/month-end.ts` runs the later steps, such as delivery and reports.
  */
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
-import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { takeCheckpoint } from '../log/checkpoint.ts';
-import { countUncovered } from '../log/checkpoints.sql.ts';
-import { Month } from '../month.ts';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { IssueContext } from '#documents/issue/context';
+import { Refusal } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { takeCheckpoint } from '#log/checkpoint';
+import { countUncovered } from '#log/checkpoints.sql';
+import { Month } from '#month';
 import { CloseRequest, closeNext, planClose, readFeeds } from './close.ts';
 import { Feeds, judgeDeliveries } from './feeds.ts';
 import { MonthFacts, OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';

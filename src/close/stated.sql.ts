@@ -1,8 +1,8 @@
 /** Statements of feeds: the totals that partners state of their rows of a month, beside the ledger's rows of it. */
-import { execute, query, queryingFirst, queryOne, Transaction } from '../database/transaction.ts';
-import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { Month } from '../month.ts';
-import { Scope } from '../people/scope.ts';
+import { execute, query, queryingFirst, queryOne, Transaction } from '#database/transaction';
+import { readLastCheckpoint } from '#log/checkpoints.sql';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
 
 /** A number of rows, and the sums of their invoice amounts by currency. */
 export type FeedTotals = Readonly<{

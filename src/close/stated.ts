@@ -4,14 +4,14 @@
  * month_not_begun.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { totalDifferences } from '../ledger/control.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { instant } from '../quotes/accept.ts';
-import { Month, moneyText, monthOf, plural } from '../values.ts';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { totalDifferences } from '#ledger/control';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { instant } from '#quotes/accept';
+import { Month, moneyText, monthOf, plural } from '#values';
 import { FeedTotals, insertStatement, lockFeed, readStatements, StatedTotals } from './stated.sql.ts';
 
 type FeedStatement = Readonly<{

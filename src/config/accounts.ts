@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { refuse } from '../errors/refusals.ts';
-import { couldRun, isCurrency } from '../values.ts';
+import { refuse } from '#errors/refusals';
+import { couldRun, isCurrency } from '#values';
 import { Environment } from './environment.ts';
 import { readFieldsFile } from './fields-file.ts';
 import { line } from './validation.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isCurrency } from '../money.ts';
+import { isCurrency } from '#money';
 import { line } from './validation.ts';
 
 const column = z.string().min(1).max(200);

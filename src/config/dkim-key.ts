@@ -1,4 +1,4 @@
-import { refuse } from '../errors/refusals.ts';
+import { refuse } from '#errors/refusals';
 import { readPrivateKey } from './log-key.ts';
 
 const MAKE_ONE = "'openssl genrsa -out FILE 2048' makes one";

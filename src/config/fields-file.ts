@@ -1,9 +1,9 @@
 /** Reads handwritten JSON files. A file is accepted as a whole, or refused with all its mistakes and their places. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { FieldProblem, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { codeOf } from '../files.ts';
-import { repeatedName } from '../json.ts';
+import { FieldProblem, Refusal, reasonOf, refuse } from '#errors/refusals';
+import { codeOf } from '#files';
+import { repeatedName } from '#json';
 import { fieldProblems } from './validation.ts';
 
 type Reading<Schema extends z.ZodType> = Readonly<{

@@ -2,7 +2,7 @@
  * The key that signs checkpoints: Ed25519, from LOG_SIGNING_KEY or LOG_SIGNING_KEY_FILE. Refusal: environment_invalid.
  */
 import { createPrivateKey, createPublicKey, KeyObject } from 'node:crypto';
-import { refuse } from '../errors/refusals.ts';
+import { refuse } from '#errors/refusals';
 import { readSecretFile } from './secret-files.ts';
 
 export const LOG_SIGNING_KEY_FILE = 'LOG_SIGNING_KEY_FILE';

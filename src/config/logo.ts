@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { reasonOf } from '../errors/refusals.ts';
+import { reasonOf } from '#errors/refusals';
 
 /** Plain JSON, because it is sent to the rendering threads. */
 export type Logo = Readonly<{

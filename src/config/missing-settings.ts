@@ -1,4 +1,4 @@
-import { printsOwnPage } from '../processors/links/providers.ts';
+import { printsOwnPage } from '#processors/links/providers';
 import { firstSettings } from './first-settings.ts';
 import { Settings, settingsSchema, WrittenSettings } from './settings.ts';
 

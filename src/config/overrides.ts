@@ -4,7 +4,7 @@
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '#errors/refusals';
 import { Environment } from './environment.ts';
 
 /** The names of the files in a folder; none if there is no folder. */

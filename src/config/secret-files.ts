@@ -4,7 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '#errors/refusals';
 
 const SECRETS: ReadonlySet<string> = new Set([
   'CITUS_URL',

@@ -2,10 +2,10 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { FieldProblem, Refusal, refuse } from '../errors/refusals.ts';
-import { paymentLinkSchema } from '../processors/links/providers.ts';
-import { PROCESSORS } from '../processors/processors.ts';
-import { amountProblem, isCurrency, isTimeZone, minorDigits } from '../values.ts';
+import { FieldProblem, Refusal, refuse } from '#errors/refusals';
+import { paymentLinkSchema } from '#processors/links/providers';
+import { PROCESSORS } from '#processors/processors';
+import { amountProblem, isCurrency, isTimeZone, minorDigits } from '#values';
 import { Accounts, accountsSchema } from './accounts.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';

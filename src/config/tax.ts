@@ -3,7 +3,7 @@
  * tax law (docs/tax.md).
  */
 import { z } from 'zod';
-import { isDate, isMonth, Month } from '../month.ts';
+import { isDate, isMonth, Month } from '#month';
 import { reasonCodeProblem } from './e-invoice.ts';
 import { line } from './validation.ts';
 

@@ -1,6 +1,6 @@
 /** Field types that the settings, the partner file and HTTP requests share. */
 import { z } from 'zod';
-import { FieldProblem } from '../errors/refusals.ts';
+import { FieldProblem } from '#errors/refusals';
 
 /** No line breaks, control characters, unpaired surrogates or changes of writing direction. */
 export const line = (max = 200) =>

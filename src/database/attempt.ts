@@ -1,5 +1,5 @@
 /** Work in a savepoint, after whose failure the transaction goes on. */
-import { Refusal } from '../errors/refusals.ts';
+import { Refusal } from '#errors/refusals';
 import { execute, isFaultOfOne, sqlstate, Transaction } from './transaction.ts';
 
 /** Does the work in a savepoint. If damaged data prevents the work, undoes it and returns `instead`. */

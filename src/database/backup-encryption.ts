@@ -5,8 +5,8 @@
  */
 import { open } from 'node:fs/promises';
 import { ReadableStream as WebStream } from 'node:stream/web';
-import { readSecretFile } from '../config/secret-files.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { readSecretFile } from '#config/secret-files';
+import { reasonOf, refuse } from '#errors/refusals';
 
 type Chunks = AsyncIterable<Uint8Array>;
 export type Encrypt = (chunks: Chunks) => Chunks;

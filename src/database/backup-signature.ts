@@ -3,8 +3,8 @@
  * file can recompute the hash.
  */
 import { createPublicKey, sign, verify } from 'node:crypto';
-import { LogKey } from '../config/log-key.ts';
-import { refuse } from '../errors/refusals.ts';
+import { LogKey } from '#config/log-key';
+import { refuse } from '#errors/refusals';
 
 /** No signed note of a checkpoint begins with this text, so neither signature is valid for the other. */
 const signedText = (sha256: string) => Buffer.from(`reckoner-backup\n${sha256}\n`);

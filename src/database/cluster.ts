@@ -26,8 +26,8 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { makeFolder, syncFolder, unless } from '../files.ts';
+import { reasonOf, refuse } from '#errors/refusals';
+import { makeFolder, syncFolder, unless } from '#files';
 
 /** The longest wait for a server that is starting, recovering or shutting down. */
 export const PATIENCE_MS = 30_000;

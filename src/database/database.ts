@@ -7,9 +7,9 @@
  */
 import { join } from 'node:path';
 import pg from 'pg';
-import { Environment } from '../config/environment.ts';
-import { readSettings } from '../config/settings.ts';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { Environment } from '#config/environment';
+import { readSettings } from '#config/settings';
+import { Refusal, reasonOf, refuse } from '#errors/refusals';
 import { connectionUrl } from './address.ts';
 import { Prepare, withElsewhere } from './elsewhere.ts';
 import { acquireEmbeddedServer } from './embedded.ts';

@@ -1,5 +1,5 @@
 /** Work that needs rows which the tables do not have is repeated on a connection of its own, where they are copied first. */
-import { Environment } from '../config/environment.ts';
+import { Environment } from '#config/environment';
 import { Transaction } from './transaction.ts';
 
 /** Copies what the work needs into its next transaction. */

@@ -10,8 +10,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { reasonOf } from '../errors/refusals.ts';
-import { codeOf, isSystemError } from '../files.ts';
+import { reasonOf } from '#errors/refusals';
+import { codeOf, isSystemError } from '#files';
 import {
   Cluster,
   createCluster,

@@ -4,8 +4,8 @@
  * seconds, and at once after this machine's clock was set. Refusals: clock_differs, database_read_only, database_newer,
  * database_unreleased.
  */
-import { Environment } from '../config/environment.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Environment } from '#config/environment';
+import { refuse } from '#errors/refusals';
 import { refuseOthers } from './migrate.ts';
 import { Queryable } from './session.ts';
 import { queryOne, Transaction } from './transaction.ts';

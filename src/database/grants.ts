@@ -4,7 +4,7 @@
  * migrations/schema.sql, which a test compares with the result of the migrations. Refusal: database_not_owner.
  */
 import { readFileSync } from 'node:fs';
-import { refuse } from '../errors/refusals.ts';
+import { refuse } from '#errors/refusals';
 import { SCHEMA_FILE } from './schema.ts';
 import { Queryable } from './session.ts';
 import { execute, queryOne, setLocally, Transaction } from './transaction.ts';

@@ -4,7 +4,7 @@
  * pooler in session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
  */
 import pg from 'pg';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '#errors/refusals';
 import { connectClient } from './session.ts';
 
 const BACKEND = 'SELECT pg_backend_pid() AS pid';

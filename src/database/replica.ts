@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '#errors/refusals';
 import { connectClient, Queryable, ServerAt } from './session.ts';
 
 /** The longest wait for a replica to catch up. Normally a replica is milliseconds behind. */

@@ -10,9 +10,9 @@ import { finished, pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
-import { Environment, EnvironmentName } from '../config/environment.ts';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { codeOf } from '../files.ts';
+import { Environment, EnvironmentName } from '#config/environment';
+import { Refusal, reasonOf, refuse } from '#errors/refusals';
+import { codeOf } from '#files';
 import {
   columnList,
   END_OF_ROWS,

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot, packageVersion } from '../package.ts';
+import { packageRoot, packageVersion } from '#package';
 import { readSchemaObjects, SchemaObject } from './schema-objects.ts';
 import { execute, queryingFirst, queryOne, Transaction } from './transaction.ts';
 

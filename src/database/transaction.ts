@@ -4,8 +4,8 @@
  */
 import knexFactory, { Knex } from 'knex';
 import pg from 'pg';
-import { REFUSAL_OF_CONSTRAINT } from '../errors/constraints.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
+import { REFUSAL_OF_CONSTRAINT } from '#errors/constraints';
+import { Refusal, refuse } from '#errors/refusals';
 
 /** A transaction of knex, or a transaction in one round trip (pipeline.ts). */
 export type Transaction = Readonly<{

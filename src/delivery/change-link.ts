@@ -2,12 +2,12 @@
  * Replaces or revokes the link of an invoice's payment page. The old link then opens no page. Refusals:
  * document_unknown, link_missing, link_revoked.
  */
-import { Environment } from '../config/environment.ts';
-import { Transaction } from '../database/transaction.ts';
-import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
-import { documentUnknown } from '../documents/unknown.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Actor, recordEvent } from '../people/audit-events.ts';
+import { Environment } from '#config/environment';
+import { Transaction } from '#database/transaction';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { documentUnknown } from '#documents/unknown';
+import { refuse } from '#errors/refusals';
+import { Actor, recordEvent } from '#people/audit-events';
 import { insertLinkChange, readLinkStanding } from './documents.sql.ts';
 import { newToken } from './payment-link.ts';
 

@@ -2,8 +2,8 @@
  * Delivers all issued documents that are not delivered yet. Workers claim due ones in PostgreSQL, so any number of
  * machines may deliver at once.
  */
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
 import { readIdsOf } from './documents.sql.ts';
 import { wakeDocuments } from './due.sql.ts';
 import { linkProvider } from './payment-link.ts';

@@ -1,8 +1,8 @@
 /** The e-mail of a document: its recipients, text and attachments. */
-import { DocumentRow } from '../documents/documents.sql.ts';
-import { renderDocumentEmail } from '../mail/document-text.ts';
-import { EmailContent } from '../mail/email.ts';
-import { EmailTemplates } from '../mail/templates.ts';
+import { DocumentRow } from '#documents/documents.sql';
+import { renderDocumentEmail } from '#mail/document-text';
+import { EmailContent } from '#mail/email';
+import { EmailTemplates } from '#mail/templates';
 import { DocumentEmail } from './documents.sql.ts';
 import { PreparedDocument } from './prepare.ts';
 import { rowsCsv } from './rows.ts';

@@ -2,14 +2,14 @@
  * Delivers one document: makes whatever is missing of its payment link, PDF and e-mail. Each step is recorded in its
  * own transaction, and no transaction stays open during an external call. A delivery can be repeated from any point.
  */
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { Database } from '../database/database.ts';
-import { DocumentRow } from '../documents/documents.sql.ts';
-import { withdrawEmails } from '../documents/emails.sql.ts';
-import { whyHeld } from '../documents/hold.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { Database } from '#database/database';
+import { DocumentRow } from '#documents/documents.sql';
+import { withdrawEmails } from '#documents/emails.sql';
+import { whyHeld } from '#documents/hold';
+import { Refusal } from '#errors/refusals';
+import { failpoint } from '#failpoint';
 import {
   attempt,
   ELSEWHERE,
@@ -19,10 +19,10 @@ import {
   SendResult,
   takeOver,
   whyUnsendable,
-} from '../mail/attempt.ts';
-import { setAside } from '../mail/outbox.sql.ts';
-import { EmailTemplates } from '../mail/templates.ts';
-import { Transport } from '../mail/transport.ts';
+} from '#mail/attempt';
+import { setAside } from '#mail/outbox.sql';
+import { EmailTemplates } from '#mail/templates';
+import { Transport } from '#mail/transport';
 import { composeDocumentEmail, MOST_ATTACHED_ROWS, recipientsOf } from './document-email.ts';
 import { DocumentEmail, noteFailure, PdfToKeep } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';

@@ -2,8 +2,8 @@
  * Stores and reads what delivery adds to issued documents: payment links, PDFs, and the data of their e-mails. All
  * queries are prepared, because planning took two thirds of PostgreSQL's time for a document.
  */
-import { RowScope } from '../archive/archive.sql.ts';
-import { Instructions } from '../config/instructions.ts';
+import { RowScope } from '#archive/archive.sql';
+import { Instructions } from '#config/instructions';
 import {
   execute,
   executing,
@@ -14,9 +14,9 @@ import {
   queryingFirst,
   queryingOne,
   Transaction,
-} from '../database/transaction.ts';
-import { EmailState } from '../mail/email.ts';
-import { EMAIL_STATE, packed } from '../mail/outbox.sql.ts';
+} from '#database/transaction';
+import { EmailState } from '#mail/email';
+import { EMAIL_STATE, packed } from '#mail/outbox.sql';
 import { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 
 export type DocumentEmail = EmailState &

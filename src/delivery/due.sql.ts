@@ -1,6 +1,6 @@
-import { DueItems } from '../database/claims.ts';
-import { execute, executing, prepared, querying, queryOne, Transaction } from '../database/transaction.ts';
-import { EmailStatus } from '../mail/email.ts';
+import { DueItems } from '#database/claims';
+import { execute, executing, prepared, querying, queryOne, Transaction } from '#database/transaction';
+import { EmailStatus } from '#mail/email';
 import { LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
 /**

@@ -3,16 +3,16 @@
  * HoldReason if the profile requires missing data, so that only the delivery waits, not the close.
  */
 import { createHash } from 'node:crypto';
-import { EInvoiceFormat } from '../config/e-invoice.ts';
-import { Instructions, instructionsFor } from '../config/instructions.ts';
-import { Issuer, Settings } from '../config/settings.ts';
-import { TaxCategory } from '../config/tax.ts';
-import { DocumentRow } from '../documents/documents.sql.ts';
-import { FORMAT_NAMES, isCurrencyOfEInvoices, Lack, lackingOf, lackingText } from '../documents/e-invoice/lacking.ts';
-import { categoriesOf, Parties, Seller } from '../documents/e-invoice/model.ts';
-import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../documents/e-invoice/write.ts';
-import { DocumentSnapshot } from '../documents/snapshot.ts';
-import { Amount } from '../money.ts';
+import { EInvoiceFormat } from '#config/e-invoice';
+import { Instructions, instructionsFor } from '#config/instructions';
+import { Issuer, Settings } from '#config/settings';
+import { TaxCategory } from '#config/tax';
+import { DocumentRow } from '#documents/documents.sql';
+import { FORMAT_NAMES, isCurrencyOfEInvoices, Lack, lackingOf, lackingText } from '#documents/e-invoice/lacking';
+import { categoriesOf, Parties, Seller } from '#documents/e-invoice/model';
+import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '#documents/e-invoice/write';
+import { DocumentSnapshot } from '#documents/snapshot';
+import { Amount } from '#money';
 import { HoldReason } from './hold-reason.ts';
 
 export type PresentBuyer = Readonly<{

@@ -1,10 +1,10 @@
 /** Finds the documents of a previewed close that would be held, with the same checks as delivery. */
-import { instructionsFor } from '../config/instructions.ts';
-import { Transaction } from '../database/transaction.ts';
-import { documentSnapshot } from '../documents/document.ts';
-import { DocumentRow } from '../documents/documents.sql.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { Installation } from '../people/audit-events.ts';
+import { instructionsFor } from '#config/instructions';
+import { Transaction } from '#database/transaction';
+import { documentSnapshot } from '#documents/document';
+import { DocumentRow } from '#documents/documents.sql';
+import { Refusal } from '#errors/refusals';
+import { Installation } from '#people/audit-events';
 import { whyNoEmail } from './document.ts';
 import { readDocumentEmails, readPresentBuyers } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
@@ -31,7 +31,7 @@ export async function foreseeHolds(
   );
   const wanting = documents.flatMap((each) => (each.e_invoice === 'none' ? [] : each.partner_id));
   const buyers = wanting.length > 0 ? await readPresentBuyers(tx, { partnerIds: wanting }) : [];
-  const { fontsFor, textsOf } = await import('../documents/printable.ts');
+  const { fontsFor, textsOf } = await import('#documents/printable');
   const links = linkProvider(context.settings, context.environment);
   const holds: ForeseenHold[] = [];
   for (const document of documents) {

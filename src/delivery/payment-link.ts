@@ -3,12 +3,12 @@
  * balance (`links/sync.ts`).
  */
 import { randomBytes } from 'node:crypto';
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { LinkFacts, ProviderUrl } from '../processors/links/provider.ts';
-import { openProvider, printsOwnPage } from '../processors/links/providers.ts';
-import { PaymentLinks } from '../processors/processor.ts';
-import { PROCESSORS } from '../processors/processors.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { LinkFacts, ProviderUrl } from '#processors/links/provider';
+import { openProvider, printsOwnPage } from '#processors/links/providers';
+import { PaymentLinks } from '#processors/processor';
+import { PROCESSORS } from '#processors/processors';
 
 export type { LinkFacts };
 

@@ -3,12 +3,12 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-import { COMPILED } from '../compiled.ts';
-import { AddedFont } from '../documents/pdf/added-fonts.ts';
-import { RenderOptions } from '../documents/pdf/render.ts';
-import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts';
-import { DocumentSnapshot } from '../documents/snapshot.ts';
-import { versionOfPackageAt } from '../package.ts';
+import { COMPILED } from '#compiled';
+import { AddedFont } from '#documents/pdf/added-fonts';
+import { RenderOptions } from '#documents/pdf/render';
+import { RENDERER_VERSION, RENDERER_VERSIONS } from '#documents/pdf/version';
+import { DocumentSnapshot } from '#documents/snapshot';
+import { versionOfPackageAt } from '#package';
 
 export type RenderTask = Readonly<{
   snapshot: DocumentSnapshot;
@@ -37,7 +37,7 @@ export class PdfRendererPool {
 
   async render(snapshot: DocumentSnapshot, options?: RenderOptions): Promise<Buffer> {
     if (!COMPILED || this.documents <= FEW) {
-      const { renderDocument } = await import('../documents/pdf/render.ts');
+      const { renderDocument } = await import('#documents/pdf/render');
       return renderDocument(snapshot, options);
     }
     this.threads ??= startThreads(this.most);

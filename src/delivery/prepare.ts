@@ -1,11 +1,11 @@
 /** Prepares a document for its e-mail: records the link and the instructions that it prints, and its PDF. */
 import { createHash } from 'node:crypto';
-import { instructionsFor, sameInstructions } from '../config/instructions.ts';
-import { Settings } from '../config/settings.ts';
-import { documentSnapshot } from '../documents/document.ts';
-import { DocumentRow } from '../documents/documents.sql.ts';
-import { DocumentSnapshot } from '../documents/snapshot.ts';
-import { failpoint } from '../failpoint.ts';
+import { instructionsFor, sameInstructions } from '#config/instructions';
+import { Settings } from '#config/settings';
+import { documentSnapshot } from '#documents/document';
+import { DocumentRow } from '#documents/documents.sql';
+import { DocumentSnapshot } from '#documents/snapshot';
+import { failpoint } from '#failpoint';
 import { InstructionUse, PdfToKeep, RowOfDocument } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
@@ -72,7 +72,7 @@ export async function prepareDocument(
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
   const eInvoice = eInvoiceFor(document, snapshot, context.settings, prepared.buyer);
   // Loaded for the first document that needs it.
-  const { fontsFor, textsOf } = await import('../documents/printable.ts');
+  const { fontsFor, textsOf } = await import('#documents/printable');
   const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot), document);
   const pdf = await context.renderer.render(snapshot, {
     fonts,

@@ -1,7 +1,7 @@
 /** Decides which payment link a document prints, and syncs the link at the processor. */
-import { Transaction } from '../database/transaction.ts';
-import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
-import { Amount } from '../money.ts';
+import { Transaction } from '#database/transaction';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { Amount } from '#money';
 import { LinkToKeep, readPaymentLinks } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
 import { LinkContext, syncPaymentLink } from './links/sync.ts';

@@ -1,6 +1,6 @@
 /** A rendering thread: converts a snapshot to the bytes of its PDF. */
 import { move } from 'piscina';
-import { renderDocument } from '../documents/pdf/render.ts';
+import { renderDocument } from '#documents/pdf/render';
 import { RenderTask } from './pdf-renderer-pool.ts';
 
 /** The PDF's bytes are moved and not copied. */

@@ -3,13 +3,13 @@
  * document_on_hold, document_email_unfinished, carried_over, argument_invalid, recipient_refused.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { documentToCorrect, refuseHeld } from '../documents/correctable.ts';
-import { queueResends } from '../documents/emails.sql.ts';
-import { IssueContext, mailDomain } from '../documents/issue/context.ts';
-import { refuse } from '../errors/refusals.ts';
-import { refuseRecipient } from '../mail/sandbox.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { documentToCorrect, refuseHeld } from '#documents/correctable';
+import { queueResends } from '#documents/emails.sql';
+import { IssueContext, mailDomain } from '#documents/issue/context';
+import { refuse } from '#errors/refusals';
+import { refuseRecipient } from '#mail/sandbox';
+import { recordEvent } from '#people/audit-events';
 import { DocumentEmail, readDocumentEmail } from './documents.sql.ts';
 
 /** Resends to the contacts at the time of sending, or to the one address given. Returns the new e-mail's id. */

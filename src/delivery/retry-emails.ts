@@ -3,13 +3,13 @@
  * new one with its own Message-ID. Skips those that were dismissed or whose document is void or on hold.
  */
 
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { queueResends } from '../documents/emails.sql.ts';
-import { mailDomain } from '../documents/issue/context.ts';
-import { readToRetry } from '../mail/outbox.sql.ts';
-import { resendEmails } from '../mail/resend.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { queueResends } from '#documents/emails.sql';
+import { mailDomain } from '#documents/issue/context';
+import { readToRetry } from '#mail/outbox.sql';
+import { resendEmails } from '#mail/resend';
+import { ActorContext, recordEvent } from '#people/audit-events';
 
 export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 

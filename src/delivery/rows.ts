@@ -1,7 +1,7 @@
 /** The CSV file of a document: the ledger rows that it bills, in the columns of the ledger's export. */
 import { stringify } from 'csv-stringify/sync';
-import { RECORDED_FIELDS, ROW_FIELDS } from '../ledger/row.ts';
-import { Amount, cellOf } from '../values.ts';
+import { RECORDED_FIELDS, ROW_FIELDS } from '#ledger/row';
+import { Amount, cellOf } from '#values';
 import { RowLines } from './documents.sql.ts';
 
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;

@@ -3,13 +3,13 @@
  * settings_invalid, file_unreadable (an unusable template).
  */
 
-import { firstSettings } from '../config/first-settings.ts';
-import { Instructions } from '../config/instructions.ts';
-import { Settings } from '../config/settings.ts';
-import { DocumentKind, DocumentSnapshot } from '../documents/snapshot.ts';
-import { renderDocumentEmail } from '../mail/document-text.ts';
-import { EmailTemplates } from '../mail/templates.ts';
-import { Month } from '../month.ts';
+import { firstSettings } from '#config/first-settings';
+import { Instructions } from '#config/instructions';
+import { Settings } from '#config/settings';
+import { DocumentKind, DocumentSnapshot } from '#documents/snapshot';
+import { renderDocumentEmail } from '#mail/document-text';
+import { EmailTemplates } from '#mail/templates';
+import { Month } from '#month';
 
 const MONTH = '2026-01' as Month;
 

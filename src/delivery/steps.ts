@@ -3,14 +3,14 @@
  * record the outcome. Concurrent steps share one transaction. Transactions of their own were most of PostgreSQL's work
  * for a document, because each write waited for the disk.
  */
-import { needRows } from '../archive/rows.ts';
-import { Database } from '../database/database.ts';
-import { gather } from '../database/gather.ts';
-import { execute, isFaultOfOne, prepared, Transaction } from '../database/transaction.ts';
-import { DocumentRow, readDocumentsToRender } from '../documents/documents.sql.ts';
-import { AttemptOutcome } from '../mail/log.sql.ts';
-import { recordOutcomes } from '../mail/log.ts';
-import { Offer, offerEmails } from '../mail/outbox.sql.ts';
+import { needRows } from '#archive/rows';
+import { Database } from '#database/database';
+import { gather } from '#database/gather';
+import { execute, isFaultOfOne, prepared, Transaction } from '#database/transaction';
+import { DocumentRow, readDocumentsToRender } from '#documents/documents.sql';
+import { recordOutcomes } from '#mail/log';
+import { AttemptOutcome } from '#mail/log.sql';
+import { Offer, offerEmails } from '#mail/outbox.sql';
 import {
   DocumentEmail,
   InstructionUse,

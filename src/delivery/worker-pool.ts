@@ -1,15 +1,15 @@
 /** The workers that deliver documents in this process, and the resources that they share. */
 
 import { availableParallelism } from 'node:os';
-import { Claims, workOn } from '../database/claims.ts';
-import { Database } from '../database/database.ts';
-import { databaseFailure } from '../database/transaction.ts';
-import { reasonOf } from '../errors/refusals.ts';
-import { ELSEWHERE } from '../mail/attempt.ts';
-import { templatesOf } from '../mail/templates.ts';
-import { transportOf } from '../mail/transport.ts';
-import { ActorContext } from '../people/audit-events.ts';
-import { adoptFirstInstructions } from '../people/settings-in-force.ts';
+import { Claims, workOn } from '#database/claims';
+import { Database } from '#database/database';
+import { databaseFailure } from '#database/transaction';
+import { reasonOf } from '#errors/refusals';
+import { ELSEWHERE } from '#mail/attempt';
+import { templatesOf } from '#mail/templates';
+import { transportOf } from '#mail/transport';
+import { ActorContext } from '#people/audit-events';
+import { adoptFirstInstructions } from '#people/settings-in-force';
 import { Delivery, DeliveryContext, deliverDocument } from './document.ts';
 import { noteFailure } from './documents.sql.ts';
 import { DUE_DOCUMENTS, theseDocuments } from './due.sql.ts';

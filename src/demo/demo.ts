@@ -7,10 +7,10 @@ import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { acquireEmbeddedServer } from '../database/embedded.ts';
-import { DocumentJson } from '../documents/document.ts';
-import { groupThousands } from '../money.ts';
-import { packageRoot } from '../package.ts';
+import { acquireEmbeddedServer } from '#database/embedded';
+import { DocumentJson } from '#documents/document';
+import { groupThousands } from '#money';
+import { packageRoot } from '#package';
 import { makeLink } from './link.ts';
 import { ADMINISTRATOR, FINANCE, PEOPLE } from './people.ts';
 

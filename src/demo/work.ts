@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { packageRoot } from '../package.ts';
+import { packageRoot } from '#package';
 import { changeSettings } from './link.ts';
 import { FINANCE } from './people.ts';
 

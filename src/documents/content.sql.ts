@@ -1,5 +1,5 @@
 /** Hashes documents' content, to ensure that exactly the confirmed or approved content is issued. */
-import { querying } from '../database/transaction.ts';
+import { querying } from '#database/transaction';
 
 /**
  * The content of a document `d` of issuer version `i` and partner `p`, without numbers and dates, which depend on the

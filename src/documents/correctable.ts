@@ -3,10 +3,10 @@
  * document_on_hold, payment_applied, credit_used, document_written_off.
  */
 
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Amount, isZero } from '../money.ts';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Amount, isZero } from '#money';
 import { DocumentRow, readDocuments } from './documents.sql.ts';
 import { documentUnknown } from './unknown.ts';
 

@@ -1,4 +1,4 @@
-import { execute, querying, Transaction } from '../database/transaction.ts';
+import { execute, querying, Transaction } from '#database/transaction';
 import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './emails.sql.ts';
 
 const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:documentId::bigint))';

@@ -3,12 +3,12 @@
  * not_an_invoice, amount_invalid, credit_repeated, credit_exceeds_invoice, row_not_correctable,
  * settings_incomplete, clock_behind.
  */
-import { Transaction } from '../database/transaction.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { positiveAmount } from '#errors/amounts';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { recordEvent } from '#people/audit-events';
 import { invoiceToCorrect } from './correctable.ts';
 import { readCreditsAgainst } from './corrections.sql.ts';
 import { CreditShare, shareCredit } from './document-tax.ts';

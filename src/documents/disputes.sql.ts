@@ -1,5 +1,5 @@
-import { executing, query, Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+import { executing, query, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 
 export type OpenDispute = Readonly<{
   number: string;

@@ -5,13 +5,13 @@
  * dispute_exceeds_balance, row_not_correctable, argument_invalid (a promised date in the past).
  */
 
-import { todayOf } from '../config/today.ts';
-import { Transaction } from '../database/transaction.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { positiveAmount } from '#errors/amounts';
+import { refuse, refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { recordEvent } from '#people/audit-events';
 import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
 import { shareOfTaxes } from './credit.ts';
 import { insertDispute, insertDisputeClosing, readOpenDisputes } from './disputes.sql.ts';

@@ -2,8 +2,8 @@
  * The tax of an issued document, and the tax that a credit note against an invoice reverses. All functions are pure.
  * issue/tax.sql.ts computes the totals by country, category and rate, each rounded once (EN 16931, BR-CO-17).
  */
-import { TaxCategory } from '../config/tax.ts';
-import { Amount } from '../money.ts';
+import { TaxCategory } from '#config/tax';
+import { Amount } from '#money';
 
 /** A tax as stated on documents. Rates are percentages, such as `19` or `7.5`. */
 export type TaxRate = Readonly<{

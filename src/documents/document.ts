@@ -1,6 +1,6 @@
 /** Converts a document to JSON and to a snapshot for the renderer. Amounts have exactly their currency's digits. */
-import { asksForCreditorReference, Instructions } from '../config/instructions.ts';
-import { Amount } from '../money.ts';
+import { asksForCreditorReference, Instructions } from '#config/instructions';
+import { Amount } from '#money';
 import { creditorReferenceOf } from './creditor-reference.ts';
 import { documentTax, lineTax } from './document-tax.ts';
 import { DocumentRow } from './documents.sql.ts';

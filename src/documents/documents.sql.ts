@@ -1,9 +1,9 @@
-import { EInvoiceFormat } from '../config/e-invoice.ts';
-import { Instructions } from '../config/instructions.ts';
-import { Logo } from '../config/logo.ts';
-import { Issuer } from '../config/settings.ts';
-import { prepared, query, querying, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { EInvoiceFormat } from '#config/e-invoice';
+import { Instructions } from '#config/instructions';
+import { Logo } from '#config/logo';
+import { Issuer } from '#config/settings';
+import { prepared, query, querying, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { TaxRow } from './document-tax.ts';
 import { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
 

@@ -1,5 +1,5 @@
 /** Puts the e-mails of documents into the outbox and takes them out, with the outbox's own functions. */
-import { execute, executing, querying, Transaction } from '../database/transaction.ts';
+import { execute, executing, querying, Transaction } from '#database/transaction';
 import { IssueBatch } from './issue/issue.sql.ts';
 
 export const queueIssuedDocuments = executing<IssueBatch>(`

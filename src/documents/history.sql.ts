@@ -1,5 +1,5 @@
 /** Reads a document's history: its own actions, and those in the views of mail, delivery and payments. */
-import { querying } from '../database/transaction.ts';
+import { querying } from '#database/transaction';
 
 export type Happening = Readonly<{
   /** An ISO instant. */

@@ -1,6 +1,6 @@
 /** The history of a document, in order, from its issue to its payment or its void. */
-import { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { Transaction } from '#database/transaction';
+import { Amount } from '#money';
 import { Happening, readHappenings } from './history.sql.ts';
 
 export type HistoryLine = Readonly<{

@@ -4,9 +4,9 @@
  * refunded. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import { documentToCorrect, refuseHeld } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
 

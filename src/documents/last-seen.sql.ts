@@ -1,5 +1,5 @@
 /** SQL for what a host remembers of the ledger, and for the servers that the ledger has been on. */
-import { executing, querying, queryingOne } from '../database/transaction.ts';
+import { executing, querying, queryingOne } from '#database/transaction';
 
 /** What a host has seen committed. Each value identifies the content of a fact. */
 export type Seen = Readonly<{

@@ -9,15 +9,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { Look } from '../database/session.ts';
-import { Transaction, transactionOn } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { isSystemError, makeFolder, unless, writeWhole } from '../files.ts';
-import { pauseLedger } from '../people/pauses.ts';
-import { actingByItself } from '../people/users.ts';
-import { plural } from '../text.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { Look } from '#database/session';
+import { Transaction, transactionOn } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { isSystemError, makeFolder, unless, writeWhole } from '#files';
+import { pauseLedger } from '#people/pauses';
+import { actingByItself } from '#people/users';
+import { plural } from '#text';
 import { EVENTS_KEPT, insertServer, Present, readMissing, readPresent, Seen } from './last-seen.sql.ts';
 
 /** A process replaces only its own file, so no process can write an older memory over a newer one. */

@@ -3,7 +3,7 @@
  * The JavaScript engine's tables are not used, because they change with its version and would change the bytes of
  * documents. Minus signs are hyphens, which spreadsheets read. A month is always a word, so that no date is ambiguous.
  */
-import { Amount, dateName, groupThousands } from '../values.ts';
+import { Amount, dateName, groupThousands } from '#values';
 
 /** Countries that write December 1, 2026 (Unicode CLDR 48), not 1 December 2026. */
 const MONTH_FIRST: ReadonlySet<string> = new Set('AS CA FM GU MH MP PH PR PW UM US VI'.split(' '));

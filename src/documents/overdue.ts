@@ -1,4 +1,4 @@
-import { Amount, daysBetween } from '../values.ts';
+import { Amount, daysBetween } from '#values';
 import { DocumentRow } from './documents.sql.ts';
 
 /** The amount with its sign: negative for a credit note. */

@@ -3,13 +3,13 @@
  * document_on_hold, credit_not_applicable, credit_amount_too_large, credit_not_applied, credit_covers_invoice,
  * amount_invalid, clock_behind.
  */
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount, isZero } from '../money.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { positiveAmount } from '#errors/amounts';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Amount, isZero } from '#money';
+import { recordEvent } from '#people/audit-events';
 import { howSettled, refuseHeld } from './correctable.ts';
 import { DocumentRow, readDocuments } from './documents.sql.ts';
 import { dateOfAction, IssueContext } from './issue/context.ts';

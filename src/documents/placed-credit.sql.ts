@@ -1,4 +1,4 @@
-import { execute, querying, Transaction } from '../database/transaction.ts';
+import { execute, querying, Transaction } from '#database/transaction';
 import { requestLinkChecks } from './emails.sql.ts';
 
 type NewCreditApplication = Readonly<{

@@ -2,10 +2,10 @@
  * Records that finance gave a document to its partner through the partner's own portal. An e-mail that was not sent is
  * withdrawn. Refusals: document_unknown, document_void, argument_invalid.
  */
-import { todayOf } from '../config/today.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuseField } from '../errors/refusals.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { refuseField } from '#errors/refusals';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import { documentToCorrect } from './correctable.ts';
 import { insertPortalDelivery } from './corrections.sql.ts';
 

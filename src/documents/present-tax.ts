@@ -1,5 +1,5 @@
 /** The tax statement of a document: a row for each rate, the total with tax, and the reasons. Empty without tax. */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { documentTax, lineTax, TaxTotal } from './document-tax.ts';
 import { DocumentRow, LineRow } from './documents.sql.ts';
 import { Locale, localeOf } from './locale.ts';

@@ -3,9 +3,9 @@
  * templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the
  * command line only lay it out.
  */
-import { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
-import { Address } from '../config/validation.ts';
-import { Amount, monthName } from '../values.ts';
+import { AchInstructions, Instructions, WireInstructions } from '#config/instructions';
+import { Address } from '#config/validation';
+import { Amount, monthName } from '#values';
 import { inFours } from './creditor-reference.ts';
 import { Locale, localeOf } from './locale.ts';
 import { fill, Labels, readTemplate, Template } from './pdf/template.ts';

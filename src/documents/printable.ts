@@ -3,10 +3,10 @@
  * (documents/pdf/added-fonts.ts). Refusal: characters_unprintable.
  */
 import { join } from 'node:path';
-import { Environment } from '../config/environment.ts';
-import { Instructions } from '../config/instructions.ts';
-import { Address } from '../config/validation.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Environment } from '#config/environment';
+import { Instructions } from '#config/instructions';
+import { Address } from '#config/validation';
+import { refuse } from '#errors/refusals';
 import { DocumentRow } from './documents.sql.ts';
 import { AddedFont, addedFontsIn, fontsNeeded, withAddedFonts } from './pdf/added-fonts.ts';
 import { unprintable } from './pdf/text.ts';

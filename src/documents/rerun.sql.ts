@@ -1,6 +1,6 @@
 /** Finds the documents that would differ if issued now, and the documents that replaced others. */
-import { execute, query, querying, queryingOne, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { execute, query, querying, queryingOne, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { AMOUNTS } from './issue/drafts.sql.ts';
 import { DocumentKind } from './snapshot.ts';
 

@@ -4,18 +4,18 @@
  * document_unknown, document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off,
  * document_on_hold, month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
-import { keepArchives } from '../archive/archive.sql.ts';
-import { needRows } from '../archive/rows.ts';
-import { instructionsFor } from '../config/instructions.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { recordEvent } from '../people/audit-events.ts';
-import { Remedy, toDo } from '../remedy.ts';
-import { Amount, Month } from '../values.ts';
+import { keepArchives } from '#archive/archive.sql';
+import { needRows } from '#archive/rows';
+import { instructionsFor } from '#config/instructions';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readClosedMonth } from '#ledger/closed-months.sql';
+import { readPartners } from '#partners/partners.sql';
+import { recordEvent } from '#people/audit-events';
+import { Remedy, toDo } from '#remedy';
+import { Amount, Month } from '#values';
 import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { readDocuments } from './documents.sql.ts';

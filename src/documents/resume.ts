@@ -4,15 +4,15 @@
  * numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';
-import { todayOf } from '../config/today.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Continuation, continueLog } from '../log/head.ts';
-import { TreeHead } from '../log/note.ts';
-import { ActorContext, Installation, recordEvent } from '../people/audit-events.ts';
-import { insertResumptions, Pause, readPauses } from '../people/pauses.sql.ts';
+import { todayOf } from '#config/today';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Continuation, continueLog } from '#log/head';
+import { TreeHead } from '#log/note';
+import { ActorContext, Installation, recordEvent } from '#people/audit-events';
+import { insertResumptions, Pause, readPauses } from '#people/pauses.sql';
 import { insertServer } from './last-seen.sql.ts';
 import { insertSkippedNumbers, readLastNumbers, SkippedRange } from './skipped-numbers.sql.ts';
 

@@ -2,12 +2,12 @@
  * Reverses sales that a person names by the numbers of their rows. The rules of imported reversals apply: a reversal that
  * the cancellation terms do not cover is a request until finance grants it. Refusals: row_not_correctable.
  */
-import { lockImporters } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { importRows } from '../ledger/import.ts';
-import { Amount } from '../money.ts';
-import { ActorContext } from '../people/audit-events.ts';
+import { lockImporters } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { importRows } from '#ledger/import';
+import { Amount } from '#money';
+import { ActorContext } from '#people/audit-events';
 import { RowToCorrect, readRowsNumbered, reversalId } from './rows-to-correct.sql.ts';
 import { refuseUncorrectable } from './rows-to-correct.ts';
 

@@ -1,4 +1,4 @@
-import { querying } from '../database/transaction.ts';
+import { querying } from '#database/transaction';
 import { RowKind } from './snapshot.ts';
 
 export type RowToCorrect = Readonly<{

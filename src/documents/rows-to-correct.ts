@@ -2,10 +2,10 @@
  * Ledger rows that a person names by their numbers, to credit, dispute or reverse them. Each row is a sale that was not
  * credited or reversed before. Refusals: row_not_correctable, archive_incomplete.
  */
-import { needRows } from '../archive/rows.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
+import { needRows } from '#archive/rows';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Amount } from '#money';
 import { DocumentRow } from './documents.sql.ts';
 import { RowToCorrect, readRowsBilled } from './rows-to-correct.sql.ts';
 

@@ -1,4 +1,4 @@
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { DocumentRow } from './documents.sql.ts';
 
 /**

@@ -1,5 +1,5 @@
 /** The last number of each series, assigned or skipped. */
-import { executing, querying } from '../database/transaction.ts';
+import { executing, querying } from '#database/transaction';
 
 type LastNumber = Readonly<{
   series: string;

@@ -3,10 +3,10 @@
  * version.
  */
 
-import { Instructions } from '../config/instructions.ts';
-import { Logo } from '../config/logo.ts';
-import { Address } from '../config/validation.ts';
-import { Month } from '../month.ts';
+import { Instructions } from '#config/instructions';
+import { Logo } from '#config/logo';
+import { Address } from '#config/validation';
+import { Month } from '#month';
 import { DocumentTax, LineTax } from './document-tax.ts';
 
 export const DOCUMENT_KINDS = ['invoice', 'credit_note', 'statement'] as const;

@@ -1,5 +1,5 @@
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import { partsOf } from './resume.ts';
 import { readSkipped } from './skipped-numbers.sql.ts';
 

@@ -2,8 +2,8 @@
  * Renders the copy of a void document: the document as issued, but marked as void on each page. Refusals:
  * document_not_void, characters_unprintable.
  */
-import { Environment } from '../config/environment.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Environment } from '#config/environment';
+import { refuse } from '#errors/refusals';
 import { documentSnapshot } from './document.ts';
 import { DocumentRow } from './documents.sql.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';

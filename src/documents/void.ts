@@ -4,11 +4,11 @@
  * document_written_off, carried_over, clock_behind.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { recordEvent } from '../people/audit-events.ts';
-import { toDo } from '../remedy.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { recordEvent } from '#people/audit-events';
+import { toDo } from '#remedy';
 import { documentToCorrect, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { dateOfAction, IssueContext } from './issue/context.ts';

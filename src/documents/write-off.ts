@@ -3,11 +3,11 @@
  * document_unknown, document_void, not_an_invoice, nothing_to_write_off, not_written_off, clock_behind.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { recordEvent } from '#people/audit-events';
 import { invoiceToCorrect } from './correctable.ts';
 import { insertWriteOff, insertWriteOffReversals } from './corrections.sql.ts';
 import { DocumentRow } from './documents.sql.ts';

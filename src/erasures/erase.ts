@@ -3,12 +3,12 @@
  * fact, a checkpoint or a check. What the law requires to be kept is listed in docs/personal-data.md. Refusals:
  * user_active, user_unknown, payment_unknown, partner_unknown, payment_unsettled, nothing_to_erase.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { loginOf, readActiveUser } from '../people/users.sql.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readPartners } from '#partners/partners.sql';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { loginOf, readActiveUser } from '#people/users.sql';
 import {
   deleteFormerSignIns,
   eraseInAttemptedEmails,

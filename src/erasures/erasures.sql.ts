@@ -1,5 +1,5 @@
 /** SQL of erasures: which texts are personal texts of a user, a payer or a contact, and erasing them. */
-import { execute, executing, query, queryingColumn, queryingOne, Transaction } from '../database/transaction.ts';
+import { execute, executing, query, queryingColumn, queryingOne, Transaction } from '#database/transaction';
 
 const IN_JSON = (column: string) => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;
 

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Environment } from '../config/environment.ts';
-import { Database } from '../database/database.ts';
-import { unless, writeWhole } from '../files.ts';
+import { Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { unless, writeWhole } from '#files';
 import { readErased } from './erasures.sql.ts';
 
 const fileOf = ({ home }: Pick<Environment, 'home'>) => join(home, 'erasures');

@@ -1,6 +1,6 @@
 /** Parses amounts in arguments. Refusals: currency_unknown, amount_invalid. */
-import { fieldName } from '../field-names.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { fieldName } from '#field-names';
+import { Amount, amountProblem, minorDigits } from '#money';
 import { refuse } from './refusals.ts';
 
 /** Parses an amount above zero. `argument` names the field in refusals. */

@@ -1,6 +1,6 @@
-import { fieldName } from '../field-names.ts';
-import { Remedy, SEE, ToDo, toDo, toRun } from '../remedy.ts';
-import { counted, plural } from '../text.ts';
+import { fieldName } from '#field-names';
+import { Remedy, SEE, ToDo, toDo, toRun } from '#remedy';
+import { counted, plural } from '#text';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
 /** A partner's rows of an open month and the receipts of its rows, which differ. */

@@ -1,4 +1,4 @@
-import { Remedy } from '../remedy.ts';
+import { Remedy } from '#remedy';
 
 /** Exit statuses: 0 done · 1 failed · 2 bad usage or input · 3 refused by a rule · 4 done, but needs attention. */
 export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 } as const;

@@ -1,5 +1,5 @@
-import { fieldName } from '../field-names.ts';
-import { DELIVER, Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
+import { fieldName } from '#field-names';
+import { DELIVER, Remedy, SEE, seeDocument, toDo, toRun } from '#remedy';
 import { badInput, refused, says } from './definition.ts';
 
 /** The characters of a field that no installed font can show. */

@@ -1,6 +1,6 @@
-import { fieldName } from '../field-names.ts';
-import { AmountProblem } from '../money.ts';
-import { Remedy, toRun } from '../remedy.ts';
+import { fieldName } from '#field-names';
+import { AmountProblem } from '#money';
+import { Remedy, toRun } from '#remedy';
 import { badInput, COMMAND_SECONDS, failed, refused, says, someOf } from './definition.ts';
 
 type AmountFault = AmountProblem['code'] | 'amount_not_positive' | 'amount_sign';

@@ -1,5 +1,5 @@
 /** Refusals that only the HTTP API returns. */
-import { plural } from '../text.ts';
+import { plural } from '#text';
 import { bullets, defineAnswer, FieldProblem } from './definition.ts';
 
 export const HTTP = {

@@ -1,5 +1,5 @@
-import { Remedy, toDo, toRun } from '../remedy.ts';
-import { plural } from '../text.ts';
+import { Remedy, toDo, toRun } from '#remedy';
+import { plural } from '#text';
 import { badInput, bullets, LineProblem, refused, says } from './definition.ts';
 
 const MOST_SHOWN = 20;

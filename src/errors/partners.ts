@@ -1,5 +1,5 @@
-import { fieldName } from '../field-names.ts';
-import { SEE, toDo, toRun } from '../remedy.ts';
+import { fieldName } from '#field-names';
+import { SEE, toDo, toRun } from '#remedy';
 import { badInput, bullets, FieldProblem, refused, says } from './definition.ts';
 
 export const PARTNERS = {

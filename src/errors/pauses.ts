@@ -1,7 +1,7 @@
 /** Refusals about pauses of the ledger and numbers that are skipped after a restore. */
 
-import { toDo, toRun } from '../remedy.ts';
-import { minuteOf } from '../text.ts';
+import { toDo, toRun } from '#remedy';
+import { minuteOf } from '#text';
 import { Definition, EXIT, refused, says } from './definition.ts';
 
 export interface OpenPause {

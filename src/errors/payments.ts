@@ -1,5 +1,5 @@
-import { fieldName } from '../field-names.ts';
-import { Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
+import { fieldName } from '#field-names';
+import { Remedy, SEE, seeDocument, toDo, toRun } from '#remedy';
 import { badInput, bullets, FieldProblem, refused, says } from './definition.ts';
 
 const quoted = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');

@@ -1,5 +1,5 @@
-import { SEE, toDo, toRun } from '../remedy.ts';
-import { minuteOf, plural } from '../text.ts';
+import { SEE, toDo, toRun } from '#remedy';
+import { minuteOf, plural } from '#text';
 import { badInput, defineAnswer, refused, says } from './definition.ts';
 
 const decide = (label: string, id: number) => toRun(label, `approval approve ${id}`, `/console/approvals/${id}`);

@@ -1,5 +1,5 @@
 /** Refusals about quotes, requotes and a partner's documents, which only the HTTP API returns. */
-import { plural } from '../text.ts';
+import { plural } from '#text';
 import { defineAnswer } from './definition.ts';
 
 export const QUOTES = {

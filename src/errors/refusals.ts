@@ -3,8 +3,8 @@
  * HTTP status. A bug is an ordinary exception instead.
  */
 
-import { asOption, fieldName, inNames, NameOf } from '../field-names.ts';
-import { Remedy } from '../remedy.ts';
+import { asOption, fieldName, inNames, NameOf } from '#field-names';
+import { Remedy } from '#remedy';
 import { CLOSE } from './close.ts';
 import { Definition, EXIT, ExitStatus, Said } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';

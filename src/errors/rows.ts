@@ -1,5 +1,5 @@
 /** Refusals about held rows, and about the rows of archived months. */
-import { SEE, toDo } from '../remedy.ts';
+import { SEE, toDo } from '#remedy';
 import { failed, refused, says } from './definition.ts';
 
 export const ROWS = {

@@ -1,5 +1,5 @@
-import { toDo, toRun } from '../remedy.ts';
-import { duration, plural } from '../text.ts';
+import { toDo, toRun } from '#remedy';
+import { duration, plural } from '#text';
 import { badInput, bullets, FieldProblem, failed, refused, says, someOf } from './definition.ts';
 
 export const SETUP = {

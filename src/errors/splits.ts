@@ -1,5 +1,5 @@
-import { fieldName } from '../field-names.ts';
-import { Remedy, SEE, toDo, toRun } from '../remedy.ts';
+import { fieldName } from '#field-names';
+import { Remedy, SEE, toDo, toRun } from '#remedy';
 import { badInput, bullets, FieldProblem, failed, LineProblem, refused, says } from './definition.ts';
 
 const seeOpen = (label: string) => toRun(label, 'reconcile MONTH', '/console/accounts');

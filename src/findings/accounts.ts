@@ -1,9 +1,9 @@
-import { accountKeyVariable, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
-import { WebhookHealth } from '../partner-events/health.ts';
-import { PAUSED_AFTER_HOURS } from '../partner-events/send.ts';
-import { AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
-import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
-import { minuteOf, plural } from '../text.ts';
+import { accountKeyVariable, WEBHOOK_SIGNING_KEY } from '#config/environment';
+import { WebhookHealth } from '#partner-events/health';
+import { PAUSED_AFTER_HOURS } from '#partner-events/send';
+import { AccountHealth, STALE_HOURS } from '#splits/account-health';
+import { WATCHED_DAYS } from '#splits/accounts.sql';
+import { minuteOf, plural } from '#text';
 import { Finding, seeMonthOfAccounts, toDo, toRun, troubleOf } from './finding.ts';
 
 const POLL = toRun('Read it', 'processor poll');

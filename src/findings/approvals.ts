@@ -1,9 +1,9 @@
 /** Findings for undecided requests for approval that have not expired. */
 
-import { readRequests } from '../approvals/requests.sql.ts';
-import { statusOf } from '../approvals/requests.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import { minuteOf, moneyText } from '../values.ts';
+import { statusOf } from '#approvals/requests';
+import { readRequests } from '#approvals/requests.sql';
+import { readPartnerNames } from '#partners/partners.sql';
+import { minuteOf, moneyText } from '#values';
 import { Finding, ReadFindings, toRun } from './finding.ts';
 
 export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {

@@ -1,8 +1,8 @@
 /** Findings for bank files for which reminders wait. */
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { readDebts, readKnownAccounts } from '../payments/debts.ts';
-import { plural, workingDaysFrom } from '../values.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { readDebts, readKnownAccounts } from '#payments/debts';
+import { plural, workingDaysFrom } from '#values';
 import { Finding, FindingQuestion, toDo } from './finding.ts';
 
 /** The working days that a dunning level may wait before a finding reports it. */

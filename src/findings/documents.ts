@@ -1,6 +1,6 @@
 /** Findings for documents on hold, void documents without a replacement, and disputed invoices. */
-import { query } from '../database/transaction.ts';
-import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { query } from '#database/transaction';
+import { isPaid, readOpenDisputes } from '#documents/disputes.sql';
 import { Finding, ReadFindings, toDo } from './finding.ts';
 
 export type FoundDocument = Readonly<{

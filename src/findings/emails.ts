@@ -1,12 +1,12 @@
 /** Findings for e-mails and payment links that need a person, and for a mail server that accepts nothing. */
-import { query, querying, Transaction } from '../database/transaction.ts';
-import { LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
-import { EmailStatus } from '../mail/email.ts';
-import { ListedEmail, readEmails } from '../mail/log.sql.ts';
-import { nameOf, remediesOf } from '../mail/log.ts';
-import { RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
-import { Scope } from '../people/scope.ts';
-import { minuteOf, plural } from '../text.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { LinkTrouble, readLinkTroubles } from '#delivery/links/links.sql';
+import { EmailStatus } from '#mail/email';
+import { nameOf, remediesOf } from '#mail/log';
+import { ListedEmail, readEmails } from '#mail/log.sql';
+import { RefusedInARow, readRefusedInARow } from '#mail/outbox.sql';
+import { Scope } from '#people/scope';
+import { minuteOf, plural } from '#text';
 import { about, FoundDocument } from './documents.ts';
 import { DELIVER, Finding, FindingQuestion, ReadFindings, toDo, troubleOf } from './finding.ts';
 

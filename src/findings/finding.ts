@@ -5,12 +5,12 @@
  *
  * To add a kind, add its name here, and add a function that reads its findings (findings/documents.ts).
  */
-import { Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
-import { Remedy } from '../remedy.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
+import { Remedy } from '#remedy';
+import { names } from '#text';
 
-export * from '../remedy.ts';
+export * from '#remedy';
 
 export const FINDING_KINDS = names('approvals rows receipts e-mails holds documents disputes links findings');
 export type QueueKind = (typeof FINDING_KINDS)[number];

@@ -1,6 +1,6 @@
 /** Reads all findings, except findings that the status derives from its own data (reports/status.ts). */
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
 import { readApprovals } from './approvals.ts';
 import { readAwaitedFiles } from './bank-files.ts';
 import { readDisputes, readHolds, readUnreplaced } from './documents.ts';

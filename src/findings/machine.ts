@@ -1,8 +1,8 @@
 /** Findings about the clock, forgotten pauses, jobs, and differences that the nightly jobs found. */
-import { query, queryOne, Transaction } from '../database/transaction.ts';
-import { END_PAUSE } from '../errors/pauses.ts';
-import { Pause } from '../people/pauses.sql.ts';
-import { duration, minuteOf, plural } from '../text.ts';
+import { query, queryOne, Transaction } from '#database/transaction';
+import { END_PAUSE } from '#errors/pauses';
+import { Pause } from '#people/pauses.sql';
+import { duration, minuteOf, plural } from '#text';
 import { Finding, ReadFindings, SEE, seeMonthOfAccounts, troubleOf } from './finding.ts';
 
 export const wrongClock = (ahead: number, today: string): Finding[] =>

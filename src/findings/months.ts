@@ -1,15 +1,15 @@
 /**
  * Findings for months and books that are not closed, not covered by checkpoints, or not exported to the general ledger.
  */
-import { closeAnyway, Feeds, undecidedFeeds } from '../close/feeds.ts';
-import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
-import { SECTIONS } from '../config/settings.ts';
-import { doubtSentences } from '../errors/close.ts';
-import { keyIdOf } from '../log/note.ts';
-import { checkpointTitle } from '../log/text.ts';
-import { changeText } from '../people/field-changes.ts';
-import { Differences } from '../people/settings-in-force.ts';
-import { Month, minuteOf, plural } from '../values.ts';
+import { closeAnyway, Feeds, undecidedFeeds } from '#close/feeds';
+import { LOG_SIGNING_KEY_FILE } from '#config/log-key';
+import { SECTIONS } from '#config/settings';
+import { doubtSentences } from '#errors/close';
+import { keyIdOf } from '#log/note';
+import { checkpointTitle } from '#log/text';
+import { changeText } from '#people/field-changes';
+import { Differences } from '#people/settings-in-force';
+import { Month, minuteOf, plural } from '#values';
 import { DELIVER, Finding, Remedy, toDo, troubleOf } from './finding.ts';
 
 export const openMonths = (overdue: readonly Readonly<{ month: Month; ended_at: string }>[]): Finding[] =>

@@ -1,10 +1,10 @@
 /** Findings for receipts that need a decision, and for reported money that did not arrive. */
 
-import { moneyText } from '../money.ts';
-import { PaymentException } from '../payments/exceptions.sql.ts';
-import { EXCEPTION_NAMES } from '../payments/exceptions.ts';
-import { ToldNotSeen } from '../splits/payouts.sql.ts';
-import { describeToldNotSeen } from '../splits/told-not-seen.ts';
+import { moneyText } from '#money';
+import { EXCEPTION_NAMES } from '#payments/exceptions';
+import { PaymentException } from '#payments/exceptions.sql';
+import { ToldNotSeen } from '#splits/payouts.sql';
+import { describeToldNotSeen } from '#splits/told-not-seen';
 import { Finding, toDo, toRun, troubleOf } from './finding.ts';
 
 /** Returns the finding for a receipt, without suggestions. */

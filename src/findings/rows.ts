@@ -2,13 +2,13 @@
  * Findings for rows that may repeat a sale, for reversals outside the terms, and for months that have other rows than
  * their partner states.
  */
-import { readContradicted } from '../close/feeds.ts';
-import { query, Transaction } from '../database/transaction.ts';
-import { DOUBLED } from '../ledger/doubles.sql.ts';
-import { REVERSED_BY_PROCESSOR } from '../ledger/grounds.sql.ts';
-import { IS_REQUESTED } from '../ledger/held.sql.ts';
-import { dueOn } from '../ledger/held.ts';
-import { Amount, plural } from '../values.ts';
+import { readContradicted } from '#close/feeds';
+import { query, Transaction } from '#database/transaction';
+import { DOUBLED } from '#ledger/doubles.sql';
+import { REVERSED_BY_PROCESSOR } from '#ledger/grounds.sql';
+import { dueOn } from '#ledger/held';
+import { IS_REQUESTED } from '#ledger/held.sql';
+import { Amount, plural } from '#values';
 import { Finding, FindingQuestion, ReadFindings, Remedy, toDo, toRun } from './finding.ts';
 
 type RowsOfPartner = Readonly<{

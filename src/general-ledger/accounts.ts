@@ -1,5 +1,5 @@
 /** The formats of the general ledger's files, and the rule of accounts.json for a posting. */
-import { AccountRule } from '../config/accounts.ts';
+import { AccountRule } from '#config/accounts';
 
 export const GL_FORMATS = ['generic', 'quickbooks', 'xero', 'netsuite'] as const;
 export type GlFormat = (typeof GL_FORMATS)[number];

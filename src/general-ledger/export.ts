@@ -5,18 +5,18 @@
  * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
  * gl_not_tied.
  */
-import { keepArchives } from '../archive/archive.sql.ts';
-import { needRows } from '../archive/rows.ts';
-import { readBooksState } from '../close/books.sql.ts';
-import { Accounts, accountsFile, readAccounts } from '../config/accounts.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { readBalances } from '../reports/balances.sql.ts';
-import { Amount, lastDay, Month, minorDigits, monthBefore } from '../values.ts';
+import { keepArchives } from '#archive/archive.sql';
+import { needRows } from '#archive/rows';
+import { readBooksState } from '#close/books.sql';
+import { Accounts, accountsFile, readAccounts } from '#config/accounts';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readPartnerNames } from '#partners/partners.sql';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { readBalances } from '#reports/balances.sql';
+import { Amount, lastDay, Month, minorDigits, monthBefore } from '#values';
 import { GlFormat } from './accounts.ts';
 import {
   GlExport,

@@ -7,8 +7,8 @@ import {
   queryingOne,
   queryingValue,
   Transaction,
-} from '../database/transaction.ts';
-import { Month } from '../month.ts';
+} from '#database/transaction';
+import { Month } from '#month';
 import { GlFormat } from './accounts.ts';
 import { GlFile, Journal } from './files.ts';
 import { GlLine, Posting } from './journal.ts';

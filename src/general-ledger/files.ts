@@ -5,8 +5,8 @@
  */
 import { stringify } from 'csv-stringify/sync';
 import { DateTime } from 'luxon';
-import { Accounts } from '../config/accounts.ts';
-import { lastDay, Month, monthName } from '../month.ts';
+import { Accounts } from '#config/accounts';
+import { lastDay, Month, monthName } from '#month';
 import { GlFormat } from './accounts.ts';
 import { balancedParts, CurrencyJournal, GlLine, JournalLine, summarise } from './journal.ts';
 

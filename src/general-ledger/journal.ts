@@ -3,8 +3,8 @@
  * summarizes them. All functions are pure.
  */
 
-import { Accounts } from '../config/accounts.ts';
-import { Amount, compare, couldRun } from '../values.ts';
+import { Accounts } from '#config/accounts';
+import { Amount, compare, couldRun } from '#values';
 import { PostingKey, ruleOf } from './accounts.ts';
 
 /** The sum of a month's postings to one of our accounts, by partner, policy and currency. */

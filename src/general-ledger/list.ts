@@ -1,4 +1,4 @@
-import { columnsOf, Sheet } from '../sheet.ts';
+import { columnsOf, Sheet } from '#sheet';
 import { ListedExport } from './exports.sql.ts';
 import { externalId } from './files.ts';
 

@@ -1,24 +1,24 @@
 import { FastifyInstance } from 'fastify';
 import { DateTime } from 'luxon';
 import { z } from 'zod';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { documentJson } from '../documents/document.ts';
-import { readDocuments, readEInvoice, readPdf } from '../documents/documents.sql.ts';
-import { refuse } from '../errors/refusals.ts';
-import { ExactNumber, writeExactJson } from '../json.ts';
-import { OUTSIDE_TERMS } from '../ledger/cancellation.ts';
-import { isRequest } from '../ledger/held.ts';
-import { reasonToHold } from '../ledger/import.ts';
-import { Amount } from '../money.ts';
-import { Month } from '../month.ts';
-import { EventFilter, EventType, PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
-import { readLastPosition } from '../partner-events/events.sql.ts';
-import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
-import { termsFrom } from '../partners/cancellation.ts';
-import { cutRateOn } from '../partners/cut-rate.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { readInForce } from '../people/settings-in-force.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { documentJson } from '#documents/document';
+import { readDocuments, readEInvoice, readPdf } from '#documents/documents.sql';
+import { refuse } from '#errors/refusals';
+import { ExactNumber, writeExactJson } from '#json';
+import { OUTSIDE_TERMS } from '#ledger/cancellation';
+import { isRequest } from '#ledger/held';
+import { reasonToHold } from '#ledger/import';
+import { Amount } from '#money';
+import { Month } from '#month';
+import { EventFilter, EventType, PartnerEvent, readPartnerEvents } from '#partner-events/event';
+import { readLastPosition } from '#partner-events/events.sql';
+import { REQUEST_PATIENCE_MILLISECONDS } from '#partner-events/publish';
+import { termsFrom } from '#partners/cancellation';
+import { cutRateOn } from '#partners/cut-rate';
+import { readPartners } from '#partners/partners.sql';
+import { readInForce } from '#people/settings-in-force';
 import {
   AcceptanceAnswer,
   AcceptanceRequest,
@@ -28,11 +28,11 @@ import {
   incrementsOf,
   instant,
   isStale,
-} from '../quotes/accept.ts';
-import { makeQuote, makeRequote, orderOf, PartnerCall, quoteOf, requoteOf } from '../quotes/quote.ts';
-import { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
-import { AnsweredReversal, previewReversal, reverseQuote } from '../quotes/reverse.ts';
-import { planAcceptance, RoutedAcceptance, readRouted } from '../splits/accepted.ts';
+} from '#quotes/accept';
+import { makeQuote, makeRequote, orderOf, PartnerCall, quoteOf, requoteOf } from '#quotes/quote';
+import { Caller, QuoteState, RequoteState } from '#quotes/quotes.sql';
+import { AnsweredReversal, previewReversal, reverseQuote } from '#quotes/reverse';
+import { planAcceptance, RoutedAcceptance, readRouted } from '#splits/accepted';
 import { answerOnce, CallOf, Content, OtherResult, pageOf, route, serve } from './call.ts';
 import * as documents from './document-operations.ts';
 import { listEvents } from './event-operations.ts';

@@ -4,8 +4,8 @@
  */
 import { DateTime } from 'luxon';
 import { Logger } from 'pino';
-import { Database } from '../database/database.ts';
-import { noteClientUse } from '../partners/clients.sql.ts';
+import { Database } from '#database/database';
+import { noteClientUse } from '#partners/clients.sql';
 
 const EVERY_SECONDS = 300;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ExactNumber } from '../json.ts';
-import { EVENT_TYPES } from '../partner-events/event.ts';
+import { ExactNumber } from '#json';
+import { EVENT_TYPES } from '#partner-events/event';
 import { eventAnswer } from './event-schemas.ts';
 import { operation } from './operation.ts';
 import { pageLimit } from './schemas.ts';

@@ -1,6 +1,6 @@
 /** The schemas of partner events in the OpenAPI description. The body of a webhook is an Event. */
 import { z } from 'zod';
-import { EVENT_TYPES, EventType } from '../partner-events/event.ts';
+import { EVENT_TYPES, EventType } from '#partner-events/event';
 import { acceptance, documentAnswer, named, orderAnswer, requoteAcceptance, reversalAnswer } from './schemas.ts';
 
 const text = z.string();

@@ -1,10 +1,10 @@
 /** The calls with which a partner states the totals of its month, and learns whether the ledger agrees. */
 import { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { readStatements } from '../close/stated.sql.ts';
-import { feedJson, stateFeed } from '../close/stated.ts';
-import { Month } from '../month.ts';
-import { thisProcess } from '../people/audit-events.ts';
+import { feedJson, stateFeed } from '#close/stated';
+import { readStatements } from '#close/stated.sql';
+import { Month } from '#month';
+import { thisProcess } from '#people/audit-events';
 import { OtherResult, pageOf, serve } from './call.ts';
 import { operation } from './operation.ts';
 import { feedAnswer, month, pageLimit, statedTotals, wholeNumber } from './schemas.ts';

@@ -3,7 +3,7 @@
  * too long. Callers take turns, so that none blocks another. Refusals: busy, unavailable.
  */
 import { FastifyContextConfig, FastifyReply } from 'fastify';
-import { refuse } from '../errors/refusals.ts';
+import { refuse } from '#errors/refusals';
 
 type Bound = Readonly<{
   atOnce: number;

@@ -1,12 +1,12 @@
 /** The operations endpoints /healthz, /readyz and /metrics, and security.txt. */
 import { FastifyInstance, FastifyRequest } from 'fastify';
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { migrationName, missingMigrations } from '../database/migrate.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readProver } from '../log/witness.ts';
-import { commit, packageVersion } from '../package.ts';
-import { readPauses } from '../people/pauses.sql.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { migrationName, missingMigrations } from '#database/migrate';
+import { refuse } from '#errors/refusals';
+import { readProver } from '#log/witness';
+import { commit, packageVersion } from '#package';
+import { readPauses } from '#people/pauses.sql';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
 import { addressList, issuerOf, Shared, unknownProxies } from './shared.ts';

@@ -4,7 +4,7 @@
  */
 import { CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, JWK } from 'jose';
 import { DateTime } from 'luxon';
-import { Database } from '../database/database.ts';
+import { Database } from '#database/database';
 import { insertSigningKey, readSigningKeys } from './server.sql.ts';
 
 export const TOKEN_SECONDS = 3600;

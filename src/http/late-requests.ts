@@ -5,16 +5,16 @@
  */
 import { FastifyInstance } from 'fastify';
 import { DateTime } from 'luxon';
-import { recallQuotes } from '../archive/rows.ts';
-import { Claims, workOn } from '../database/claims.ts';
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
-import { httpStatusOf, Refusal, refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { ExactNumber, writeExactJson } from '../json.ts';
-import { ActorContext } from '../people/audit-events.ts';
-import { instant } from '../quotes/accept.ts';
-import * as requests from '../quotes/late-requests.sql.ts';
+import { recallQuotes } from '#archive/rows';
+import { Claims, workOn } from '#database/claims';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { httpStatusOf, Refusal, refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { ExactNumber, writeExactJson } from '#json';
+import { ActorContext } from '#people/audit-events';
+import { instant } from '#quotes/accept';
+import * as requests from '#quotes/late-requests.sql';
 import { QUOTE_WORKS, QuoteWork } from './api.ts';
 import { OtherResult, serve } from './call.ts';
 import { readLateRequest } from './operations.ts';

@@ -7,8 +7,8 @@
 import { isIPv6 } from 'node:net';
 import { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { IDENTIFIER } from '../partners/file.ts';
+import { reasonOf, refuse } from '#errors/refusals';
+import { IDENTIFIER } from '#partners/file';
 import { countFailures } from './server.sql.ts';
 import { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';

@@ -4,8 +4,8 @@
  */
 import { Worker } from 'node:worker_threads';
 import { FastifyInstance } from 'fastify';
-import { reasonOf } from '../errors/refusals.ts';
-import { commit, packageVersion } from '../package.ts';
+import { reasonOf } from '#errors/refusals';
+import { commit, packageVersion } from '#package';
 
 const BEAT_MS = 250;
 

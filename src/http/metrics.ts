@@ -3,15 +3,15 @@
  * most a fiftieth of the time.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { Environment } from '../config/environment.ts';
-import { Database } from '../database/database.ts';
-import { execute } from '../database/transaction.ts';
-import { droppedLogLines } from '../log.ts';
-import { countDeliveries, countOnHold } from '../mail/outbox.sql.ts';
-import { commit, packageVersion } from '../package.ts';
-import { readWebhookHealth } from '../partner-events/health.ts';
-import { isPaused } from '../people/pauses.sql.ts';
-import { readMonths } from '../reports/status.ts';
+import { Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { execute } from '#database/transaction';
+import { droppedLogLines } from '#log';
+import { countDeliveries, countOnHold } from '#mail/outbox.sql';
+import { commit, packageVersion } from '#package';
+import { readWebhookHealth } from '#partner-events/health';
+import { isPaused } from '#people/pauses.sql';
+import { readMonths } from '#reports/status';
 import { JobHealth, readBacklog, readJobHealth } from './server.sql.ts';
 
 export type Metrics = Readonly<{

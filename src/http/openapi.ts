@@ -1,9 +1,9 @@
 /** The OpenAPI 3.1 description, generated from the operations and their schemas. */
 import { z } from 'zod';
-import { Settings } from '../config/settings.ts';
-import { httpStatusOf, RefusalCode } from '../errors/refusals.ts';
-import { writeExactJson } from '../json.ts';
-import { packageVersion } from '../package.ts';
+import { Settings } from '#config/settings';
+import { httpStatusOf, RefusalCode } from '#errors/refusals';
+import { writeExactJson } from '#json';
+import { packageVersion } from '#package';
 import { AnswerKind, Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenRequest, wholeNumber } from './schemas.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CallRefusalCode } from '../errors/refusals.ts';
+import { CallRefusalCode } from '#errors/refusals';
 
 export type AnswerKind = z.ZodType | 'application/pdf' | 'application/xml' | 'text/csv';
 

@@ -1,7 +1,7 @@
 /** The operations of the API, from which the OpenAPI description and the reference page are generated. */
 import { z } from 'zod';
-import { ExactNumber } from '../json.ts';
-import { identifier } from '../partners/file.ts';
+import { ExactNumber } from '#json';
+import { identifier } from '#partners/file';
 import { listInvoices, readEInvoice, readInvoice, readInvoicePdf, readInvoiceRows } from './document-operations.ts';
 import { listEvents } from './event-operations.ts';
 import { listFeeds, stateTotals } from './feeds.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { FastifyReply } from 'fastify';
 import { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
-import { packageRoot } from '../package.ts';
+import { packageRoot } from '#package';
 
 const STYLE = readFileSync(join(packageRoot, 'templates', 'pages', 'style.css'), 'utf8').trim();
 const POLICY = [

@@ -2,8 +2,8 @@
 
 import { STATUS_CODES } from 'node:http';
 import { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { databaseFailure, sqlstate } from '../database/transaction.ts';
-import { httpStatusOf, Refusal, RefusalCode, reasonOf, refuse } from '../errors/refusals.ts';
+import { databaseFailure, sqlstate } from '#database/transaction';
+import { httpStatusOf, Refusal, RefusalCode, reasonOf, refuse } from '#errors/refusals';
 import { rateHeaders } from './limits.ts';
 
 const LITTLE_TO_READ = 64 * 1024;

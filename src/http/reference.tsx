@@ -1,7 +1,7 @@
 /** The API description as `/openapi.json`, and as the self-contained page `/reference`. */
 import { FastifyInstance } from 'fastify';
-import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors/refusals.ts';
-import { writeExactJson } from '../json.ts';
+import { CALL_REFUSAL_CODES, httpStatusOf } from '#errors/refusals';
+import { writeExactJson } from '#json';
 import { countOther } from './limits.ts';
 import { describeApi } from './openapi.ts';
 import { Operation } from './operation.ts';

@@ -6,11 +6,11 @@
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { FastifyBaseLogger } from 'fastify';
-import { needRows } from '../archive/rows.ts';
-import { Database } from '../database/database.ts';
-import { readDocumentRows, readScopeOf } from '../delivery/documents.sql.ts';
-import { streamRowsCsv } from '../delivery/rows.ts';
-import { refuse } from '../errors/refusals.ts';
+import { needRows } from '#archive/rows';
+import { Database } from '#database/database';
+import { readDocumentRows, readScopeOf } from '#delivery/documents.sql';
+import { streamRowsCsv } from '#delivery/rows';
+import { refuse } from '#errors/refusals';
 
 /** The server has 16 connections. One stream is reserved for callers who have more than a link. */
 const MOST_AT_ONCE = 4;

@@ -1,18 +1,18 @@
 /** The schemas of the API's requests and responses. Responses may gain fields. */
 import { z } from 'zod';
-import { TAX_CATEGORIES } from '../config/tax.ts';
-import { EMAIL_STATUSES } from '../documents/documents.sql.ts';
-import { ROW_KINDS } from '../documents/snapshot.ts';
-import { CALL_REFUSAL_CODES, CallRefusalCode } from '../errors/refusals.ts';
-import { ExactNumber } from '../json.ts';
-import { GROUNDS, Ground } from '../ledger/cancellation.ts';
-import { totalsSchema } from '../ledger/control.ts';
-import { isCoverDay, ORDER_REFERENCE } from '../ledger/row.ts';
-import { isMonth } from '../month.ts';
-import { AFTER_WINDOW, CUTS, WITHOUT_TERMS } from '../partners/cancellation.ts';
-import { identifier } from '../partners/file.ts';
-import { SPLIT_PROBLEMS } from '../processors/processors.ts';
-import { SETTLEMENT_CODES } from '../splits/settlement.ts';
+import { TAX_CATEGORIES } from '#config/tax';
+import { EMAIL_STATUSES } from '#documents/documents.sql';
+import { ROW_KINDS } from '#documents/snapshot';
+import { CALL_REFUSAL_CODES, CallRefusalCode } from '#errors/refusals';
+import { ExactNumber } from '#json';
+import { GROUNDS, Ground } from '#ledger/cancellation';
+import { totalsSchema } from '#ledger/control';
+import { isCoverDay, ORDER_REFERENCE } from '#ledger/row';
+import { isMonth } from '#month';
+import { AFTER_WINDOW, CUTS, WITHOUT_TERMS } from '#partners/cancellation';
+import { identifier } from '#partners/file';
+import { SPLIT_PROBLEMS } from '#processors/processors';
+import { SETTLEMENT_CODES } from '#splits/settlement';
 
 export const SCHEMAS = z.registry<{ id: string }>();
 export function named<Schema extends z.ZodType>(id: string, schema: Schema) {

@@ -5,8 +5,8 @@
  * tries written.
  */
 import { hostname } from 'node:os';
-import { reasonOf } from '../errors/refusals.ts';
-import { IDENTIFIER } from '../partners/file.ts';
+import { reasonOf } from '#errors/refusals';
+import { IDENTIFIER } from '#partners/file';
 import { networkOf, SIGN_IN } from './limits.ts';
 import { insertSecurityEvents } from './server.sql.ts';
 import { Service } from './service.ts';

@@ -1,5 +1,5 @@
 import { JWK } from 'jose';
-import { executing, querying, queryingOne, queryingValue } from '../database/transaction.ts';
+import { executing, querying, queryingOne, queryingValue } from '#database/transaction';
 
 type SigningKeyRow = Readonly<{
   kid: string;

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import Fastify, { FastifyInstance, FastifyReply, FastifyRequest, LogController, RouteHandlerMethod } from 'fastify';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import { Publisher } from '../partner-events/publish.ts';
-import { Acceptances } from '../quotes/acceptances.ts';
-import { Caller } from '../quotes/quotes.sql.ts';
-import { readRouted } from '../splits/accepted.ts';
+import { Refusal, refuse } from '#errors/refusals';
+import { Publisher } from '#partner-events/publish';
+import { Acceptances } from '#quotes/acceptances';
+import { Caller } from '#quotes/quotes.sql';
+import { readRouted } from '#splits/accepted';
 import { addApi } from './api.ts';
 import { countCall } from './call.ts';
 import { ClientUses } from './client-uses.ts';

@@ -1,8 +1,8 @@
 import { FastifyBaseLogger } from 'fastify';
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
 
 /** Each event once, by its account and id. Refuses malformed ones, and those of another environment. */
 export type StoreEvents = (

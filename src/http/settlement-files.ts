@@ -4,18 +4,12 @@
  */
 import { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { Amount } from '../money.ts';
-import { thisProcess } from '../people/audit-events.ts';
-import { instant } from '../quotes/accept.ts';
-import { SettlementReading } from '../splits/read-settlement.ts';
-import { SettlementFileState } from '../splits/settlement-files.sql.ts';
-import {
-  MOST_LINES,
-  readSentFile,
-  readSettlementFile,
-  sendSettlementFile,
-  sentFile,
-} from '../splits/settlement-files.ts';
+import { Amount } from '#money';
+import { thisProcess } from '#people/audit-events';
+import { instant } from '#quotes/accept';
+import { SettlementReading } from '#splits/read-settlement';
+import { MOST_LINES, readSentFile, readSettlementFile, sendSettlementFile, sentFile } from '#splits/settlement-files';
+import { SettlementFileState } from '#splits/settlement-files.sql';
 import { OtherResult, serve } from './call.ts';
 import { operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';

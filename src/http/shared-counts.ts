@@ -3,7 +3,7 @@
  * `request_counts` and reads the totals, so a limit covers all servers without a query for each request. While the
  * database is unavailable, each process counts alone.
  */
-import { Database } from '../database/database.ts';
+import { Database } from '#database/database';
 import { addRequestCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;

@@ -1,10 +1,10 @@
 import { IncomingMessage } from 'node:http';
 import { BlockList, isIPv6 } from 'node:net';
 import { FastifyInstance, FastifyRequest } from 'fastify';
-import { publicAddress, Settings } from '../config/settings.ts';
-import { Publisher } from '../partner-events/publish.ts';
-import { Acceptances } from '../quotes/acceptances.ts';
-import { RoutedAcceptance } from '../splits/accepted.ts';
+import { publicAddress, Settings } from '#config/settings';
+import { Publisher } from '#partner-events/publish';
+import { Acceptances } from '#quotes/acceptances';
+import { RoutedAcceptance } from '#splits/accepted';
 import { ClientUses } from './client-uses.ts';
 import { KeyStore } from './keys.ts';
 import { Limits } from './limits.ts';

@@ -1,9 +1,9 @@
 /** The token exchange, `POST /api/oauth/token`, with its public keys and discovery documents (RFC 8414). */
 import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { httpStatusOf } from '../errors/refusals.ts';
-import { refuseDeep, repeatedName } from '../json.ts';
-import { authenticate } from '../partners/clients.ts';
+import { httpStatusOf } from '#errors/refusals';
+import { refuseDeep, repeatedName } from '#json';
+import { authenticate } from '#partners/clients';
 import { TOKEN_SECONDS } from './keys.ts';
 import { countOther, rateHeaders } from './limits.ts';
 import { answerTo } from './problem.ts';

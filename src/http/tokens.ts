@@ -2,9 +2,9 @@
 import { hash, randomUUID } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose';
 import { DateTime } from 'luxon';
-import { EnvironmentName } from '../config/environment.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Caller } from '../quotes/quotes.sql.ts';
+import { EnvironmentName } from '#config/environment';
+import { refuse } from '#errors/refusals';
+import { Caller } from '#quotes/quotes.sql';
 import { KeyStore, TOKEN_SECONDS } from './keys.ts';
 
 const LONGEST_TOKEN = 4096;

@@ -10,9 +10,9 @@
  * busy.
  */
 import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { refuse } from '../errors/refusals.ts';
-import { PaymentProcessor } from '../processors/processor.ts';
-import { PROCESSORS } from '../processors/processors.ts';
+import { refuse } from '#errors/refusals';
+import { PaymentProcessor } from '#processors/processor';
+import { PROCESSORS } from '#processors/processors';
 import { busy } from './gates.ts';
 import { networkOf } from './limits.ts';
 import { StoreEvents } from './service.ts';

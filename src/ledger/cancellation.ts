@@ -4,9 +4,9 @@
  * Reversals are judged in the order of their times, each with those before it, so that parts cannot add up to more than
  * one of them may take. All functions are pure. Amounts are counted in minor units of their currency.
  */
-import { minorDigits } from '../money.ts';
-import { daysBetween } from '../month.ts';
-import { CancellationTerms, DAYS_WITHOUT_TERMS, termsOn } from '../partners/cancellation.ts';
+import { minorDigits } from '#money';
+import { daysBetween } from '#month';
+import { CancellationTerms, DAYS_WITHOUT_TERMS, termsOn } from '#partners/cancellation';
 import { inMinorUnits } from './row.ts';
 
 /** Why a reversal waits for a person. */

@@ -2,8 +2,8 @@
  * Reads the two closes of months. The billing close decides in which month a ledger row is billed. The close of the
  * books decides the earliest date of any other fact.
  */
-import { query, queryingValue, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { query, queryingValue, Transaction } from '#database/transaction';
+import { Month } from '#month';
 
 /** The closed month that precedes the given month. Undefined if the given month is not closed. */
 export async function readClosedMonth(tx: Transaction, month: Month) {

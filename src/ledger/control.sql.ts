@@ -1,5 +1,5 @@
 /** The figures of a delivery, and the rows that may explain why they differ from the stated ones. */
-import { query, querying, Transaction } from '../database/transaction.ts';
+import { query, querying, Transaction } from '#database/transaction';
 
 // Rows that are not rejected: new rows, duplicates, and rows that are held.
 const DELIVERED = `s.code IS NULL

@@ -3,12 +3,12 @@
  * that are not rejected, so the same delivery agrees again. Refusals: argument_invalid, totals_invalid.
  */
 import { z } from 'zod';
-import { fieldProblems } from '../config/validation.ts';
-import { Transaction } from '../database/transaction.ts';
-import { reasonOf, refuse, refuseField } from '../errors/refusals.ts';
-import { parseExactJsonOfOthers, repeatedName } from '../json.ts';
-import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
-import { counted } from '../text.ts';
+import { fieldProblems } from '#config/validation';
+import { Transaction } from '#database/transaction';
+import { reasonOf, refuse, refuseField } from '#errors/refusals';
+import { parseExactJsonOfOthers, repeatedName } from '#json';
+import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
+import { counted } from '#text';
 import { findSuspects, sumDelivered } from './control.sql.ts';
 
 /** Totals by currency, each with exactly the currency's digits. */

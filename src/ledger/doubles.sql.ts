@@ -5,9 +5,9 @@
  * The tickets of one order have the same order reference, and ids may differ in their case alone, so rows with different
  * enrollments never repeat each other by their order or by the case of their ids.
  */
-import { execute, executing, query, queryOne, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { Scope } from '../people/scope.ts';
+import { execute, executing, query, queryOne, Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
 import { OUTSIDE_TERMS } from './cancellation.ts';
 import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
 

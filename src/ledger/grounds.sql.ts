@@ -1,5 +1,5 @@
 /** The reversals to judge, with the rows of their quotes, and the grounds on which they are recorded. */
-import { execute, query, querying, Transaction } from '../database/transaction.ts';
+import { execute, query, querying, Transaction } from '#database/transaction';
 import { QuoteRow, StoredTerms, Verdict } from './cancellation.ts';
 import { GOOD } from './rows.sql.ts';
 import { LAST_CLOSED } from './running-lines.sql.ts';

@@ -1,10 +1,10 @@
 /** Judges the reversals of an import, or one of the API, by the rules of `cancellation.ts` and the partner's ceilings. */
 import { DateTime } from 'luxon';
-import { Settings } from '../config/settings.ts';
-import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { minorDigits } from '../money.ts';
-import { Month, monthBefore } from '../month.ts';
+import { Settings } from '#config/settings';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { minorDigits } from '#money';
+import { Month, monthBefore } from '#month';
 import { judgeQuote, QuoteRow, StoredTerms, Verdict } from './cancellation.ts';
 import {
   keepVerdicts,

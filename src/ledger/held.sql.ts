@@ -1,6 +1,6 @@
 /** Rows of imports that are held, and the decisions about them. */
-import { execute, executing, query, querying, queryingColumn, Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+import { execute, executing, query, querying, queryingColumn, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 import { OUTSIDE_TERMS } from './cancellation.ts';
 import { Sign } from './doubles.sql.ts';
 import { RowFacts } from './row.ts';

@@ -4,14 +4,14 @@
  * with other amounts, or refused. Rows after a granted reversal are recorded with it; after a refused one, they stay held.
  * Refusals: held_row_unknown, held_row_decided, held_row_invalid, held_row_is_reversal, held_row_no_reversal.
  */
-import { lockImporters } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
-import { workingDaysFrom } from '../month.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { plural } from '../text.ts';
+import { lockImporters } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { workingDaysFrom } from '#month';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { plural } from '#text';
 import { DoubledRow, forgetDoubledRows, readDoubledRows } from './doubles.sql.ts';
 import { HeldRow, insertDecisions, readHeldRows, readWithRelated } from './held.sql.ts';
 import { importRows } from './import.ts';

@@ -1,6 +1,6 @@
-import { execute, executing, query, Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { lastDay, Month } from '../month.ts';
+import { execute, executing, query, Transaction } from '#database/transaction';
+import { Amount } from '#money';
+import { lastDay, Month } from '#month';
 
 const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 

@@ -3,9 +3,9 @@
  * conflict. A row accepted after its quote expired, or above the policy's largest price, is refused. A cut that differs
  * from the policy's is only reported.
  */
-import { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { plural } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { Amount } from '#money';
+import { plural } from '#text';
 import { DifferingCuts, LimitedRow, readLimited, recordAboveLargest } from './quoted.sql.ts';
 import { inTenThousandths } from './row.ts';
 

@@ -6,8 +6,8 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setImmediate } from 'node:timers/promises';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { parseExactJson, repeatedName } from '../json.ts';
+import { reasonOf, refuse } from '#errors/refusals';
+import { parseExactJson, repeatedName } from '#json';
 import { Control, controlOf, controlOfCells } from './control.ts';
 import { RECORDED_FIELDS, REJECT_FIELDS, REQUIRED_FIELDS, ROW_FIELDS, RowField, RowProblem, RowTexts } from './row.ts';
 

@@ -6,9 +6,9 @@
 import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { stringify } from 'csv-stringify/sync';
-import { Transaction } from '../database/transaction.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { cellOf } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { reasonOf, refuse } from '#errors/refusals';
+import { cellOf } from '#text';
 import { RowFormat, SourceFile, SourceRecord } from './read.ts';
 import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
 import { BadRow, readBadRows } from './rows.sql.ts';

@@ -2,8 +2,8 @@
  * An incoming ledger row, and the rules for a single row (contract, Ledger rows). rows.sql.ts has the rules that need
  * partners, the ledger or other rows. All functions are pure: the caller passes the time.
  */
-import { amountProblem, minorDigits } from '../money.ts';
-import { IDENTIFIER } from '../partners/file.ts';
+import { amountProblem, minorDigits } from '#money';
+import { IDENTIFIER } from '#partners/file';
 
 export const ROW_FIELDS = [
   'kind',

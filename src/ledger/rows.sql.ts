@@ -2,8 +2,8 @@
  * The rules that need partners, other rows or the ledger, each as one query over all staged rows. The insert decides
  * the posting month.
  */
-import { execute, executing, query, querying, queryingValue, queryOne, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { execute, executing, query, querying, queryingValue, queryOne, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { LAST_CLOSED, saleKind } from './running-lines.sql.ts';
 import { ZoneMonth } from './zone-months.ts';
 

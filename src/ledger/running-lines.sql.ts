@@ -2,9 +2,9 @@
  * The lines of the open months: the number and sums of their rows, by everything that a document or its tax depends on.
  * Checkpoints keep the lines of the rows that they cover, so a close totals only the rows since the last checkpoint.
  */
-import { executing, querying, queryingValue } from '../database/transaction.ts';
-import { UntiedRows } from '../errors/close.ts';
-import { Month } from '../month.ts';
+import { executing, querying, queryingValue } from '#database/transaction';
+import { UntiedRows } from '#errors/close';
+import { Month } from '#month';
 
 const KEY = `posted_month, partner_id, currency, arrangement, policy_id, kind, month, sold_month, sold_posted,
   sold_kind, by_receipt`;

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { execute, raiseWorkMemory, Transaction } from '../database/transaction.ts';
-import { IDENTIFIER } from '../partners/file.ts';
+import { execute, raiseWorkMemory, Transaction } from '#database/transaction';
+import { IDENTIFIER } from '#partners/file';
 import { Likeness, likenessOf } from './alike.ts';
 import { SourceRecord } from './read.ts';
 import { RowProblem } from './row.ts';

@@ -1,5 +1,5 @@
 /** Lists the months that an instant may belong to in a time zone, for statements that decide a posting month. */
-import { Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
+import { Month, monthAfter, monthBefore, monthInterval } from '#month';
 
 export type ZoneMonth = Readonly<{
   time_zone: string;

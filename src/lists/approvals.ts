@@ -1,10 +1,10 @@
 /** Requests for approval: `reckoner approval list` and the console's Approvals. */
 
 import { z } from 'zod';
-import { RequestRow, readRequests } from '../approvals/requests.sql.ts';
-import { RequestStatus, statusOf } from '../approvals/requests.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Amount, names } from '../values.ts';
+import { RequestStatus, statusOf } from '#approvals/requests';
+import { RequestRow, readRequests } from '#approvals/requests.sql';
+import { Transaction } from '#database/transaction';
+import { Amount, names } from '#values';
 import { defineList, flag, ListQuery, Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {

@@ -1,10 +1,10 @@
 /** The lines of bank statements, whatever they are: `reckoner bank list` and the console's Bank lines. */
 
 import { z } from 'zod';
-import { query, Transaction } from '../database/transaction.ts';
-import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
-import { BANK_LINE_STATES, BankLineState } from '../payments/enums.ts';
-import { names } from '../text.ts';
+import { query, Transaction } from '#database/transaction';
+import { fileOf } from '#payments/bank-import/bank-lines.sql';
+import { BANK_LINE_STATES, BankLineState } from '#payments/enums';
+import { names } from '#text';
 import { choice, date, defineList, given, ListQuery, Mark, Sums, soughtAmount, soughtText, text } from './list.ts';
 import { PATTERN, sortedBy, sortsOf, sumsBy, TEXTS } from './statement.ts';
 

@@ -4,8 +4,8 @@
  */
 
 import { z } from 'zod';
-import { query, Transaction } from '../database/transaction.ts';
-import { lastDay, Month, names } from '../values.ts';
+import { query, Transaction } from '#database/transaction';
+import { lastDay, Month, names } from '#values';
 import { defineList, ListQuery, pageOf } from './list.ts';
 
 type Row = Readonly<{

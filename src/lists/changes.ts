@@ -1,14 +1,14 @@
 /** Changes of settings and of a partner's fields: `reckoner settings history` and `reckoner partner history`. */
 
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readPartnerChanges } from '../partners/changes.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { ChangeEvent } from '../people/audit-events.sql.ts';
-import { changeCells } from '../people/field-changes.ts';
-import { readSettingsChanges } from '../people/settings-changes.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { readPartnerChanges } from '#partners/changes';
+import { readPartners } from '#partners/partners.sql';
+import { ChangeEvent } from '#people/audit-events.sql';
+import { changeCells } from '#people/field-changes';
+import { readSettingsChanges } from '#people/settings-changes';
+import { names } from '#text';
 import { Column, defineList, ListQuery, partner } from './list.ts';
 
 interface Change extends ChangeEvent {

@@ -3,10 +3,10 @@
  */
 
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { closedBy } from '../log/text.ts';
-import { CheckpointLetter, readCheckpointLetters } from '../reports/checkpoint-letters.sql.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { closedBy } from '#log/text';
+import { CheckpointLetter, readCheckpointLetters } from '#reports/checkpoint-letters.sql';
+import { names } from '#text';
 import { emailMark } from './emails.ts';
 import { choice, defineList, ListQuery, pageOf } from './list.ts';
 

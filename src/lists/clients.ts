@@ -1,9 +1,9 @@
 /** Partners' API clients: `reckoner client list` and the console's API clients. Secrets are not included. */
 
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { readClients } from '../partners/clients.sql.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { readClients } from '#partners/clients.sql';
+import { names } from '#text';
 import { defineList, ListQuery, pageOf, partner } from './list.ts';
 
 type ClientLine = Readonly<{

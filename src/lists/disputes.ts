@@ -1,10 +1,10 @@
 /** Open disputes: `reckoner dispute list`. */
 
 import { z } from 'zod';
-import { disputeJson } from '../actions/dispute.ts';
-import { query, Transaction } from '../database/transaction.ts';
-import { DISPUTE, OPEN_DISPUTES, OpenDispute } from '../documents/disputes.sql.ts';
-import { names } from '../text.ts';
+import { disputeJson } from '#actions/dispute';
+import { query, Transaction } from '#database/transaction';
+import { DISPUTE, OPEN_DISPUTES, OpenDispute } from '#documents/disputes.sql';
+import { names } from '#text';
 import { defineList, given, ListQuery, Sums, soughtAmount, soughtText } from './list.ts';
 import { sortedBy, sortsOf, sumsBy } from './statement.ts';
 

@@ -1,11 +1,11 @@
 /** Rows of the API in open months that may repeat another one: `reckoner ledger doubled`. */
 
 import { z } from 'zod';
-import { doubledRowJson } from '../actions/held.ts';
-import { Transaction } from '../database/transaction.ts';
-import { DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
-import { toDo } from '../remedy.ts';
-import { Amount, names } from '../values.ts';
+import { doubledRowJson } from '#actions/held';
+import { Transaction } from '#database/transaction';
+import { DoubledRow, readDoubledRows } from '#ledger/doubles.sql';
+import { toDo } from '#remedy';
+import { Amount, names } from '#values';
 import { defineList, given, ListQuery, partner } from './list.ts';
 
 const filters = z.strictObject({

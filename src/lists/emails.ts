@@ -1,12 +1,12 @@
 /** E-mails: `reckoner email list`, and a partner's e-mails in the console. */
 
 import { z } from 'zod';
-import { emailJson } from '../actions/email.ts';
-import { Transaction } from '../database/transaction.ts';
-import { EmailStatus } from '../mail/email.ts';
-import { ListedEmail, readEmails } from '../mail/log.sql.ts';
-import { nameOf } from '../mail/log.ts';
-import { names } from '../text.ts';
+import { emailJson } from '#actions/email';
+import { Transaction } from '#database/transaction';
+import { EmailStatus } from '#mail/email';
+import { nameOf } from '#mail/log';
+import { ListedEmail, readEmails } from '#mail/log.sql';
+import { names } from '#text';
 import { defineList, flag, ListQuery, Mark } from './list.ts';
 
 const filters = z.strictObject({

@@ -1,11 +1,11 @@
 /** Stated totals: `reckoner feed list`, and the console's Feeds. */
 
 import { z } from 'zod';
-import { feedLine } from '../actions/feed.ts';
-import { readStatements, StatedTotals } from '../close/stated.sql.ts';
-import { differencesOf } from '../close/stated.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Amount, names } from '../values.ts';
+import { feedLine } from '#actions/feed';
+import { differencesOf } from '#close/stated';
+import { readStatements, StatedTotals } from '#close/stated.sql';
+import { Transaction } from '#database/transaction';
+import { Amount, names } from '#values';
 import { defineList, flag, ListQuery, month, partner, textOf } from './list.ts';
 
 const filters = z.strictObject({

@@ -1,13 +1,13 @@
 /** Rows that are not recorded until a person decides, requested reversals among them: `reckoner ledger held`. */
 
 import { z } from 'zod';
-import { heldRowJson } from '../actions/held.ts';
-import { Transaction } from '../database/transaction.ts';
-import { HeldRow, readHeldRows } from '../ledger/held.sql.ts';
-import { isRequest } from '../ledger/held.ts';
-import { reasonToHold } from '../ledger/import.ts';
-import { ToDo, toDo } from '../remedy.ts';
-import { Amount, names } from '../values.ts';
+import { heldRowJson } from '#actions/held';
+import { Transaction } from '#database/transaction';
+import { isRequest } from '#ledger/held';
+import { HeldRow, readHeldRows } from '#ledger/held.sql';
+import { reasonToHold } from '#ledger/import';
+import { ToDo, toDo } from '#remedy';
+import { Amount, names } from '#values';
 import { defineList, flag, given, ListQuery, partner } from './list.ts';
 
 const filters = z.strictObject({

@@ -1,12 +1,12 @@
 /** Documents: `reckoner invoice list`, the console's Invoices, and a partner's own documents. */
 import { z } from 'zod';
-import { query, Transaction } from '../database/transaction.ts';
-import { documentJson } from '../documents/document.ts';
-import { EmailStatus, readDocuments } from '../documents/documents.sql.ts';
-import { daysOverdue, signed } from '../documents/overdue.ts';
-import { documentTitle } from '../documents/present.ts';
-import { DOCUMENT_KINDS, DocumentKind } from '../documents/snapshot.ts';
-import { Month, names, plural } from '../values.ts';
+import { query, Transaction } from '#database/transaction';
+import { documentJson } from '#documents/document';
+import { EmailStatus, readDocuments } from '#documents/documents.sql';
+import { daysOverdue, signed } from '#documents/overdue';
+import { documentTitle } from '#documents/present';
+import { DOCUMENT_KINDS, DocumentKind } from '#documents/snapshot';
+import { Month, names, plural } from '#values';
 import {
   choice,
   date,

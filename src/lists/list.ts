@@ -6,15 +6,15 @@
  * column, add its field to the row and the statement, an entry to `columns`, and its name to each view that shows it.
  */
 import { z } from 'zod';
-import { CommandWords } from '../actions/command.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Amount, moneyText, sumsOf } from '../money.ts';
-import { Installation } from '../people/audit-events.ts';
-import { Scope } from '../people/scope.ts';
-import { ToDo } from '../remedy.ts';
-import { ColumnType, Sheet } from '../sheet.ts';
+import { CommandWords } from '#actions/command';
+import { Transaction } from '#database/transaction';
+import { Amount, moneyText, sumsOf } from '#money';
+import { Installation } from '#people/audit-events';
+import { Scope } from '#people/scope';
+import { ToDo } from '#remedy';
+import { ColumnType, Sheet } from '#sheet';
 
-export * from '../actions/fields.ts';
+export * from '#actions/fields';
 
 /** A status in one word, and its urgency. */
 export interface Mark {

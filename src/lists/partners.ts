@@ -1,10 +1,10 @@
 /** Partners: `reckoner partner list`, and the console's Partners with balances, last billing and e-mail problems. */
 import { z } from 'zod';
-import { query, Transaction } from '../database/transaction.ts';
-import { partnerJson } from '../partners/change.ts';
-import { PartnerView, readPartners } from '../partners/partners.sql.ts';
-import { PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { Amount, Month, names, plural, sumsOf } from '../values.ts';
+import { query, Transaction } from '#database/transaction';
+import { partnerJson } from '#partners/change';
+import { PartnerView, readPartners } from '#partners/partners.sql';
+import { PartnerBalance, readPartnerBalances } from '#reports/partner-balances';
+import { Amount, Month, names, plural, sumsOf } from '#values';
 import { choice, defineList, given, ListQuery, Mark, Sums, soughtText, text } from './list.ts';
 import { sortedBy, sortsOf } from './statement.ts';
 

@@ -1,9 +1,9 @@
 /** Payers' known bank accounts: `reckoner payment accounts`. */
 
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { readPayerAccounts } from '../payments/payer-accounts.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { readPayerAccounts } from '#payments/payer-accounts';
+import { names } from '#text';
 import { defineList } from './list.ts';
 
 export const payerAccounts = defineList({

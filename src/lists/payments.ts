@@ -1,11 +1,11 @@
 /** Payments: `reckoner payment list` and the console's All payments. */
 
 import { z } from 'zod';
-import { query, Transaction } from '../database/transaction.ts';
-import { PAYMENT_STATUSES, PaymentStatus } from '../payments/enums.ts';
-import { PaymentJson, paymentJson } from '../payments/payment.ts';
-import { readPayments } from '../payments/payments.sql.ts';
-import { Amount, names } from '../values.ts';
+import { query, Transaction } from '#database/transaction';
+import { PAYMENT_STATUSES, PaymentStatus } from '#payments/enums';
+import { PaymentJson, paymentJson } from '#payments/payment';
+import { readPayments } from '#payments/payments.sql';
+import { Amount, names } from '#values';
 import {
   choice,
   date,

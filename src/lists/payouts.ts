@@ -1,10 +1,10 @@
 /** Payouts that the processor sent to the bank: `reckoner payment payouts`. */
 
 import { z } from 'zod';
-import { payoutJson } from '../actions/payment/payout.ts';
-import { Transaction } from '../database/transaction.ts';
-import { PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
-import { Amount, names } from '../values.ts';
+import { payoutJson } from '#actions/payment/payout';
+import { Transaction } from '#database/transaction';
+import { PayoutRow, readPayouts } from '#payments/payouts.sql';
+import { Amount, names } from '#values';
 import { defineList } from './list.ts';
 
 const of = (amount: string | null, { currency }: PayoutRow) => (amount === null ? null : Amount.of(amount, currency));

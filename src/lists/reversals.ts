@@ -1,12 +1,12 @@
 /** Recorded reversals with what allowed them, and requests for others: `reckoner reversal list`. */
 
 import { z } from 'zod';
-import { query, Transaction } from '../database/transaction.ts';
-import { BILLED_BY } from '../documents/billing.sql.ts';
-import { GROUNDS, Ground } from '../ledger/cancellation.ts';
-import { SIGNS, Sign } from '../ledger/doubles.sql.ts';
-import { dueOn } from '../ledger/held.ts';
-import { Amount, names } from '../values.ts';
+import { query, Transaction } from '#database/transaction';
+import { BILLED_BY } from '#documents/billing.sql';
+import { GROUNDS, Ground } from '#ledger/cancellation';
+import { SIGNS, Sign } from '#ledger/doubles.sql';
+import { dueOn } from '#ledger/held';
+import { Amount, names } from '#values';
 import { grantOrRefuse } from './held-rows.ts';
 import { choice, defineList, given, ListQuery, Mark, month, partner } from './list.ts';
 

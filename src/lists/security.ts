@@ -1,9 +1,9 @@
 /** Refused callers and changes of access: `reckoner security list`. */
 
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { readSecurityEvents } from '../reports/security.sql.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { readSecurityEvents } from '#reports/security.sql';
+import { names } from '#text';
 import { date, defineList, ListQuery } from './list.ts';
 
 const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });

@@ -1,11 +1,11 @@
 /** Sessions in the console: `reckoner user sessions`. */
 
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { liveAt } from '../people/sessions.ts';
-import { readSessions } from '../people/sign-in.sql.ts';
-import { userNamed } from '../people/users.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { liveAt } from '#people/sessions';
+import { readSessions } from '#people/sign-in.sql';
+import { userNamed } from '#people/users';
+import { names } from '#text';
 import { defineList, ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({ email: text('User', 'Only the sessions of this user.').optional() });

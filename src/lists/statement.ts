@@ -1,5 +1,5 @@
 /** The SQL of a list: its rows in each sort order, and their count and sums, all with the same conditions. */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { Sums } from './list.ts';
 
 /** The pattern of a text that contains `:text`, in small letters. */

@@ -1,9 +1,9 @@
 /** Users and their roles: `reckoner user list` and the console's Users. */
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { rolesInWords } from '../people/roles.ts';
-import { ListedUser, readUsers } from '../people/users.sql.ts';
-import { names, plural } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { rolesInWords } from '#people/roles';
+import { ListedUser, readUsers } from '#people/users.sql';
+import { names, plural } from '#text';
 import { defineList, ListQuery, pageOf } from './list.ts';
 
 const keyOf = ({ user_id }: ListedUser) => String(user_id);

@@ -1,10 +1,10 @@
 /** Partners' webhooks: `reckoner webhook list`. */
 
 import { z } from 'zod';
-import { Transaction } from '../database/transaction.ts';
-import { webhookOf } from '../partner-events/webhook.ts';
-import { readWebhooks } from '../partner-events/webhooks.sql.ts';
-import { names } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { webhookOf } from '#partner-events/webhook';
+import { readWebhooks } from '#partner-events/webhooks.sql';
+import { names } from '#text';
 import { defineList } from './list.ts';
 
 const readRows = async (tx: Transaction) => (await readWebhooks(tx)).map(webhookOf);

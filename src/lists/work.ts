@@ -1,11 +1,11 @@
 /** Items of the work queue and their assignees: `reckoner work list`. The console has a separate page for the queue. */
 
 import { z } from 'zod';
-import { remediesJson } from '../actions/remedies.ts';
-import { readWork, WorkItem } from '../actions/work/items.ts';
-import { Transaction } from '../database/transaction.ts';
-import { FINDING_KINDS } from '../findings/finding.ts';
-import { Amount, names } from '../values.ts';
+import { remediesJson } from '#actions/remedies';
+import { readWork, WorkItem } from '#actions/work/items';
+import { Transaction } from '#database/transaction';
+import { FINDING_KINDS } from '#findings/finding';
+import { Amount, names } from '#values';
 import { choice, defineList, flag, ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({

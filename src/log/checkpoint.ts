@@ -4,15 +4,15 @@
  * books does the same.
  */
 import { DateTime } from 'luxon';
-import { Database } from '../database/database.ts';
-import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { dropDoubledRows, findDoubledRows } from '../ledger/doubles.sql.ts';
-import { dropLines, keepLines, readLines, readUntiedRows } from '../ledger/running-lines.sql.ts';
-import { Month } from '../month.ts';
-import { ActorContext, Installation } from '../people/audit-events.ts';
-import { counted } from '../text.ts';
+import { Database } from '#database/database';
+import { raiseWorkMemory, Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { dropDoubledRows, findDoubledRows } from '#ledger/doubles.sql';
+import { dropLines, keepLines, readLines, readUntiedRows } from '#ledger/running-lines.sql';
+import { Month } from '#month';
+import { ActorContext, Installation } from '#people/audit-events';
+import { counted } from '#text';
 import {
   Checkpoint,
   Closes,

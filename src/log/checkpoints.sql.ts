@@ -1,5 +1,5 @@
 /** SQL of the log's checkpoints. */
-import { LOCKS, takeLock } from '../database/locks.ts';
+import { LOCKS, takeLock } from '#database/locks';
 import {
   execute,
   executing,
@@ -10,9 +10,9 @@ import {
   queryingValue,
   queryOne,
   Transaction,
-} from '../database/transaction.ts';
-import { LINES_OF_MONTH, RowsOfMonth } from '../ledger/running-lines.sql.ts';
-import { Month } from '../month.ts';
+} from '#database/transaction';
+import { LINES_OF_MONTH, RowsOfMonth } from '#ledger/running-lines.sql';
+import { Month } from '#month';
 
 /** The month or the books that the last leaf of a checkpoint closes. */
 export type Closes = `month ${Month}` | `books ${Month}`;

@@ -1,6 +1,6 @@
 /** SQL of the checkpoints that close months and their books. */
-import { query, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { query, Transaction } from '#database/transaction';
+import { Month } from '#month';
 
 /** A checkpoint as people see it. */
 export interface CheckpointOf {

@@ -3,8 +3,8 @@
  * read. Which ledger rows are read depends on `DerivedRows`, because one night is too short to hash the rows of all
  * years.
  */
-import { Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { Transaction } from '#database/transaction';
+import { Month } from '#month';
 import {
   Checkpoint,
   readCheckpoints,

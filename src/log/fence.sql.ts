@@ -1,5 +1,5 @@
 /** SQL of the fence. */
-import { prepared, queryingColumn } from '../database/transaction.ts';
+import { prepared, queryingColumn } from '#database/transaction';
 
 const RECORDERS = prepared(
   'log.recorders',

@@ -8,8 +8,8 @@
  * exclusive lock would ensure the same. However, while the exclusive lock waited for a long import, every acceptance
  * would wait behind it. With this function, no writer waits.
  */
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
 import { readLastNumber } from './checkpoints.sql.ts';
 import { readRecorders } from './fence.sql.ts';
 

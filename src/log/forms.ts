@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../package.ts';
+import { packageRoot } from '#package';
 
 /** The file that packs contain and that verifiers of the same release use: the forms, the rules and the views. */
 export const CHECKS_SQL = join(packageRoot, 'templates', 'export', 'checks.sql');

@@ -6,11 +6,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Environment } from '../config/environment.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { unless, writeWhole } from '../files.ts';
-import { Installation } from '../people/audit-events.ts';
+import { Environment } from '#config/environment';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { unless, writeWhole } from '#files';
+import { Installation } from '#people/audit-events';
 import {
   Checkpoint,
   insertContinuation,

@@ -4,8 +4,8 @@
  * sets for each connection.
  */
 import { createHash } from 'node:crypto';
-import { copyBinary, copyJoined } from '../database/copy.ts';
-import { execute, prepared, query, Transaction } from '../database/transaction.ts';
+import { copyBinary, copyJoined } from '#database/copy';
+import { execute, prepared, query, Transaction } from '#database/transaction';
 import { COMPUTED, LOG_FORMS, LogColumn, LogForm, numberOf } from './forms.ts';
 
 /** The numbers above `after`, up to `to`. */

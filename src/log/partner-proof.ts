@@ -4,10 +4,10 @@
  * and the root in that fact show that no row is missing. The proof does not reveal the rows of other partners.
  * Refusals: month_not_closed, partner_without_rows.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import { Month } from '../month.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { readClosedMonth } from '#ledger/closed-months.sql';
+import { Month } from '#month';
 import { readCheckpoints } from './checkpoints.sql.ts';
 import { NumberRange, readLeaves, readMonthPartnerLines, readPartnerLines } from './lines.sql.ts';
 import { readNoteOf } from './signatures.sql.ts';

@@ -2,7 +2,7 @@
  * The places of personal texts. A fact has the commitment of a text, and the table `personal_texts` the text
  * (docs/personal-data.md). A column of the type `personal` is one commitment; these other columns contain some.
  */
-import { querying } from '../database/transaction.ts';
+import { querying } from '#database/transaction';
 import { LOG_FORMS, numberOf } from './forms.ts';
 
 /** Columns of facts with commitments among other values: in JSON, in a list, or only for some actions. */

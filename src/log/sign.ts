@@ -3,13 +3,13 @@
  * is unreachable, the run continues, and the next run tries again.
  */
 import { KeyObject, sign } from 'node:crypto';
-import { Environment } from '../config/environment.ts';
-import { LogKey as SigningKey } from '../config/log-key.ts';
-import { Settings } from '../config/settings.ts';
-import { Database } from '../database/database.ts';
-import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { Environment } from '#config/environment';
+import { LogKey as SigningKey } from '#config/log-key';
+import { Settings } from '#config/settings';
+import { Database } from '#database/database';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import { lockLog, readOrigin } from './checkpoints.sql.ts';
 import { keepHead } from './head.ts';
 import { bodyOf, NoteKey, signHead, TreeHead, vkeyOf } from './note.ts';

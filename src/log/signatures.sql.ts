@@ -1,5 +1,5 @@
 /** SQL of the signatures and time stamps of checkpoints. */
-import { execute, executing, query, querying, queryingFirst, Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryingFirst, Transaction } from '#database/transaction';
 import { Checkpoint } from './checkpoints.sql.ts';
 import { NoteKey, noteOf, TreeHead } from './note.ts';
 

@@ -1,6 +1,6 @@
 /** Checkpoints in words. */
-import { Month, monthName } from '../month.ts';
-import { plural } from '../text.ts';
+import { Month, monthName } from '#month';
+import { plural } from '#text';
 import { CheckpointOf } from './closing.sql.ts';
 
 /** `3,028 facts` */

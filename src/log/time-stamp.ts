@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { DateTime } from 'luxon';
 import * as Pkijs from 'pkijs';
-import { reasonOf } from '../errors/refusals.ts';
+import { reasonOf } from '#errors/refusals';
 
 const SHA_256 = '2.16.840.1.101.3.4.2.1';
 const SIGNED_DATA = '1.2.840.113549.1.7.2';

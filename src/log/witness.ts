@@ -3,8 +3,8 @@
  * that the witness saw before. If a log shows different histories to two witnesses, they find out when they compare
  * their checkpoints.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import { readCheckpointOf, readCheckpoints } from './checkpoints.sql.ts';
 import { isSignedBy, NoteKey, readKey, readNote, TreeHead } from './note.ts';
 import { insertSignatures, readNoteOf } from './signatures.sql.ts';

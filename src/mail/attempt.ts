@@ -3,8 +3,8 @@
  * sent, and then the outcome.
  */
 import { createHash } from 'node:crypto';
-import { failpoint } from '../failpoint.ts';
-import { ActorContext, Installation } from '../people/audit-events.ts';
+import { failpoint } from '#failpoint';
+import { ActorContext, Installation } from '#people/audit-events';
 import { signMessage } from './dkim.ts';
 import { EmailContent, EmailState } from './email.ts';
 import { AttemptOutcome } from './log.sql.ts';

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
-import { readerOf } from '../reading/aside.ts';
-import { refuseTooMany } from '../reading/limits.ts';
+import { readerOf } from '#reading/aside';
+import { refuseTooMany } from '#reading/limits';
 import { oneLine } from './text.ts';
 
 export type ReportedBounce = Readonly<{

@@ -1,4 +1,4 @@
-import { execute, querying, Transaction } from '../database/transaction.ts';
+import { execute, querying, Transaction } from '#database/transaction';
 import { ListedEmail } from './log.sql.ts';
 
 export type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal_reason'>;

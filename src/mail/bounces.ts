@@ -3,9 +3,9 @@
  * was given up, the e-mail becomes `bounced` and needs attention; if only a copy was, it stays sent. A repeated report
  * changes nothing.
  */
-import { Transaction } from '../database/transaction.ts';
-import { failpoint } from '../failpoint.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import { ReportedBounce } from './bounce-report.ts';
 import { insertBounces, readBounces, readByMessageIds, Target } from './bounces.sql.ts';
 import { nameOf, readEmail } from './log.ts';

@@ -3,10 +3,10 @@
  * is withdrawn; one that failed or may have arrived keeps its status. An e-mail with a document must still reach the
  * partner. Refusals: email_unknown, email_unfinished (a worker is sending it), email_not_dismissible.
  */
-import { execute, Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { toDo } from '../remedy.ts';
+import { execute, Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { toDo } from '#remedy';
 import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './outbox.sql.ts';
 

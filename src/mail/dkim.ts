@@ -5,8 +5,8 @@
 import { createPublicKey, KeyObject } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import DKIM from 'nodemailer/lib/dkim';
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
 
 type SigningContext = Readonly<{ environment: Pick<Environment, 'dkimKey'>; settings: Settings }>;
 

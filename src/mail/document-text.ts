@@ -2,9 +2,9 @@
  * Renders the e-mail of a document: collects the data of its templates. Refusals: settings_invalid (an unusable
  * template), file_unreadable.
  */
-import { addressLine, PaymentFact, present } from '../documents/present.ts';
-import { DocumentSnapshot } from '../documents/snapshot.ts';
-import { Amount } from '../money.ts';
+import { addressLine, PaymentFact, present } from '#documents/present';
+import { DocumentSnapshot } from '#documents/snapshot';
+import { Amount } from '#money';
 import { issuerView } from './letter.ts';
 import { EmailText } from './message.ts';
 import { EmailTemplates } from './templates.ts';

@@ -1,8 +1,8 @@
 /** The state of an e-mail in the outbox, and its composed content. */
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { ActorContext, Installation } from '../people/audit-events.ts';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { ActorContext, Installation } from '#people/audit-events';
 import { EmailKind, OtherEmailKind } from './kinds.ts';
 import { Attachment, EmailText, Mailbox } from './message.ts';
 import { EmailTemplates } from './templates.ts';

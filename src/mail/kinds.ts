@@ -1,4 +1,4 @@
-import { DocumentKind } from '../documents/snapshot.ts';
+import { DocumentKind } from '#documents/snapshot';
 
 export const OTHER_EMAIL_KINDS = [
   'reminder',

@@ -1,10 +1,10 @@
 /** The fields of every template, and of those of e-mails to partners. */
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { localeOf } from '../documents/locale.ts';
-import { addressLine } from '../documents/present.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { Installation } from '../people/audit-events.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { localeOf } from '#documents/locale';
+import { addressLine } from '#documents/present';
+import { readPartners } from '#partners/partners.sql';
+import { Installation } from '#people/audit-events';
 import { EmailView } from './templates.ts';
 import { oneLine } from './text.ts';
 

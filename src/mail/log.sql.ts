@@ -1,6 +1,6 @@
 /** Records the outcomes of attempts, and reads the e-mail log. */
-import { prepared, query, querying, Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+import { prepared, query, querying, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 import { EmailStatus } from './email.ts';
 import { EmailKind } from './kinds.ts';
 import { AttemptFacts } from './outbox.sql.ts';

@@ -1,10 +1,10 @@
 /**
  * The e-mail log. A row of `email_attempts` is written when an attempt ends and never changes. Refusal: email_unknown.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { DELIVER, Remedy, toDo } from '../remedy.ts';
-import { plural } from '../text.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { DELIVER, Remedy, toDo } from '#remedy';
+import { plural } from '#text';
 import { EmailKind } from './kinds.ts';
 import { AttemptOutcome, insertOutcomes, ListedEmail, readEmails } from './log.sql.ts';
 import { lockEmails } from './outbox.sql.ts';

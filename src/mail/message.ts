@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import MimeNode from 'nodemailer/lib/mime-node';
 import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
-import { emailAddress } from '../config/validation.ts';
-import { refuse } from '../errors/refusals.ts';
+import { emailAddress } from '#config/validation';
+import { refuse } from '#errors/refusals';
 import { oneLine } from './text.ts';
 
 export type Mailbox = Readonly<{

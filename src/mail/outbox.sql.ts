@@ -2,7 +2,7 @@
  * The outbox: queueing, reading and offering e-mails. Offers are prepared and take several at once, because a month's
  * delivery offers one for every document.
  */
-import { CLAIMED, DueItems, itemHash } from '../database/claims.ts';
+import { CLAIMED, DueItems, itemHash } from '#database/claims';
 import {
   execute,
   executing,
@@ -12,9 +12,9 @@ import {
   queryingOne,
   queryingValue,
   Transaction,
-} from '../database/transaction.ts';
-import { mailDomain } from '../documents/issue/context.ts';
-import { Installation } from '../people/audit-events.ts';
+} from '#database/transaction';
+import { mailDomain } from '#documents/issue/context';
+import { Installation } from '#people/audit-events';
 import { EmailState, EmailSubject } from './email.ts';
 import { OtherEmailKind } from './kinds.ts';
 

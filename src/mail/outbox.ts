@@ -3,10 +3,10 @@
  * composed when it is sent. Any number of processes may do so at once; what a mail server defers waits for the next
  * run.
  */
-import { Claims, workOn } from '../database/claims.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { ActorContext } from '../people/audit-events.ts';
+import { Claims, workOn } from '#database/claims';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { ActorContext } from '#people/audit-events';
 import {
   attempt,
   ELSEWHERE,

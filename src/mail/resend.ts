@@ -2,11 +2,11 @@
  * Resends an e-mail without a document by a new one with its own Message-ID. Refusals: email_unknown, email_unfinished,
  * argument_invalid, recipient_refused.
  */
-import { Transaction } from '../database/transaction.ts';
-import { mailDomain } from '../documents/issue/context.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { mailDomain } from '#documents/issue/context';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import { EmailSubject } from './email.ts';
 import { ListedEmail } from './log.sql.ts';
 import { nameOf, readEmail } from './log.ts';

@@ -1,7 +1,7 @@
 /** Allows sandbox mail only to `sandbox_recipients`. Nothing else guards it. */
 
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { Installation } from '../people/audit-events.ts';
+import { refuse, refuseField } from '#errors/refusals';
+import { Installation } from '#people/audit-events';
 import { isOneAddress } from './message.ts';
 
 /** The reason why an e-mail may not go to these addresses; undefined if the addresses are allowed. */

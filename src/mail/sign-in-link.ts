@@ -3,9 +3,9 @@
  * once or not at all. Refusal: an unusable template.
  */
 import { randomUUID } from 'node:crypto';
-import { mailDomain } from '../documents/issue/context.ts';
-import { Installation } from '../people/audit-events.ts';
-import { minuteOf } from '../text.ts';
+import { mailDomain } from '#documents/issue/context';
+import { Installation } from '#people/audit-events';
+import { minuteOf } from '#text';
 import { messageOf, whyUnsendable } from './attempt.ts';
 import { letterView } from './letter.ts';
 import { templatesOf } from './templates.ts';

@@ -1,18 +1,18 @@
 /** The steps after a close: delivers the issued documents, then notifies finance and the auditor. */
-import { OnClosed } from '../close/run.ts';
-import { Database } from '../database/database.ts';
-import { deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
-import { Delivery } from '../delivery/document.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { takeDueCheckpoint } from '../log/checkpoint.ts';
-import { Checkpoint } from '../log/checkpoints.sql.ts';
-import { TreeHead } from '../log/note.ts';
-import { signCheckpoints, stampCheckpoints } from '../log/sign.ts';
-import { EmailResult, sendOtherEmails } from '../mail/outbox.ts';
-import { Month } from '../month.ts';
-import { sendEvents, sendEventsForever, WebhookReporter } from '../partner-events/send.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { refuseWhilePaused, whileNotPaused } from '../people/pauses.ts';
+import { OnClosed } from '#close/run';
+import { Database } from '#database/database';
+import { deliverForever, deliverPending, deliverThese } from '#delivery/deliver';
+import { Delivery } from '#delivery/document';
+import { Refusal } from '#errors/refusals';
+import { takeDueCheckpoint } from '#log/checkpoint';
+import { Checkpoint } from '#log/checkpoints.sql';
+import { TreeHead } from '#log/note';
+import { signCheckpoints, stampCheckpoints } from '#log/sign';
+import { EmailResult, sendOtherEmails } from '#mail/outbox';
+import { Month } from '#month';
+import { sendEvents, sendEventsForever, WebhookReporter } from '#partner-events/send';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { refuseWhilePaused, whileNotPaused } from '#people/pauses';
 import { COMPOSERS } from './emails/composers.ts';
 
 type MonthEndContext = ActorContext &

@@ -5,12 +5,12 @@
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
-import { LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
-import { parseExactJson } from '../json.ts';
-import { IDENTIFIER } from '../partners/file.ts';
-import { GivenFile, readerOf } from '../reading/aside.ts';
-import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine } from '../reading/limits.ts';
-import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '../values.ts';
+import { LineProblem, reasonOf, refuse } from '#errors/refusals';
+import { parseExactJson } from '#json';
+import { IDENTIFIER } from '#partners/file';
+import { GivenFile, readerOf } from '#reading/aside';
+import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine } from '#reading/limits';
+import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
 
 const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
 type OpeningKind = (typeof OPENING_KINDS)[number];

@@ -7,21 +7,21 @@
 
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { todayOf } from '../config/today.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { Transaction } from '../database/transaction.ts';
-import { requestLinkChecks } from '../documents/emails.sql.ts';
-import { refuseIncompleteSettings } from '../documents/issue/context.ts';
-import { recordIssuerVersion } from '../documents/issue/issuer-version.sql.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { readLastClosed } from '../ledger/closed-months.sql.ts';
-import { readTotals, Totals } from '../ledger/control.ts';
-import { Amount } from '../money.ts';
-import { readEarliestPostableDate } from '../payments/payments.sql.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '#config/today';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { LOCKS, takeLock } from '#database/locks';
+import { Transaction } from '#database/transaction';
+import { requestLinkChecks } from '#documents/emails.sql';
+import { refuseIncompleteSettings } from '#documents/issue/context';
+import { recordIssuerVersion } from '#documents/issue/issuer-version.sql';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { readLastClosed } from '#ledger/closed-months.sql';
+import { readTotals, Totals } from '#ledger/control';
+import { Amount } from '#money';
+import { readEarliestPostableDate } from '#payments/payments.sql';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import { OpeningItem, parseOpening, problemAt } from './file.ts';
 import {
   Carrying,

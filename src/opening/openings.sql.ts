@@ -1,5 +1,5 @@
 /** Writes and reads openings, with the open parts of their items. */
-import { execute, executing, query, querying, queryingValue, Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryingValue, Transaction } from '#database/transaction';
 import { OpeningItem } from './file.ts';
 
 type NewOpening = Readonly<{

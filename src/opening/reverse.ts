@@ -4,15 +4,15 @@
  * Refusals: opening_unknown, opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
  */
 
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { Transaction } from '../database/transaction.ts';
-import { voidDocuments } from '../documents/corrections.sql.ts';
-import { dateOfAction, IssueContext } from '../documents/issue/context.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { openPaymentContext } from '../payments/context.ts';
-import { reverseAll } from '../payments/reverse.ts';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { LOCKS, takeLock } from '#database/locks';
+import { Transaction } from '#database/transaction';
+import { voidDocuments } from '#documents/corrections.sql';
+import { dateOfAction, IssueContext } from '#documents/issue/context';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { openPaymentContext } from '#payments/context';
+import { reverseAll } from '#payments/reverse';
 import { CarriedItem, readItems, readOpenings } from './openings.sql.ts';
 
 type OpeningReversal = Readonly<{

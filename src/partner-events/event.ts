@@ -3,11 +3,11 @@
  * or fact, so its content never changes.
  */
 import { createHash } from 'node:crypto';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { ExactNumber } from '../json.ts';
-import { Amount } from '../money.ts';
-import { instant } from '../quotes/accept.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { ExactNumber } from '#json';
+import { Amount } from '#money';
+import { instant } from '#quotes/accept';
 import { FactRow, LedgerEventRow, PageRow, readEventFacts, readEventPage, readEventRows } from './events.sql.ts';
 
 export const EVENT_TYPES = [

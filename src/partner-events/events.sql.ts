@@ -1,8 +1,8 @@
 /** SQL of partner events. */
 
-import { execute, prepared, querying, queryingValue, queryOne, Transaction } from '../database/transaction.ts';
-import { RowFacts } from '../ledger/row.ts';
-import { NumberRange } from '../log/lines.sql.ts';
+import { execute, prepared, querying, queryingValue, queryOne, Transaction } from '#database/transaction';
+import { RowFacts } from '#ledger/row';
+import { NumberRange } from '#log/lines.sql';
 
 export type PageRow = Readonly<{
   installation_id: string;

@@ -1,5 +1,5 @@
-import { Environment } from '../config/environment.ts';
-import { Transaction } from '../database/transaction.ts';
+import { Environment } from '#config/environment';
+import { Transaction } from '#database/transaction';
 import { keysByCheck } from './signature.ts';
 import { Webhook, webhookOf, withoutSecrets } from './webhook.ts';
 import { readWebhooks } from './webhooks.sql.ts';

@@ -2,10 +2,10 @@
  * Publishes events. Publishing indexes the facts that were committed since the last time, in the order of the log. It
  * stops at a number below which no fact can still appear (../log/fence.ts).
  */
-import { Database } from '../database/database.ts';
-import { LOCK_TIMEOUT, sqlstate, Transaction } from '../database/transaction.ts';
-import { failpoint } from '../failpoint.ts';
-import { awaitCut, Cut, readCut } from '../log/fence.ts';
+import { Database } from '#database/database';
+import { LOCK_TIMEOUT, sqlstate, Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { awaitCut, Cut, readCut } from '#log/fence';
 import { indexEvents, lockPublished } from './events.sql.ts';
 
 /**

@@ -8,14 +8,14 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Claims, workOn } from '../database/claims.ts';
-import { Database } from '../database/database.ts';
-import { readInstallation } from '../database/installation.sql.ts';
-import { reasonOf } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { writeExactJson } from '../json.ts';
-import { packageVersion } from '../package.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { Claims, workOn } from '#database/claims';
+import { Database } from '#database/database';
+import { readInstallation } from '#database/installation.sql';
+import { reasonOf } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { writeExactJson } from '#json';
+import { packageVersion } from '#package';
+import { recordEvent } from '#people/audit-events';
 import { PartnerEvent, readPartnerEvents } from './event.ts';
 import { Answer, openPoster, Poster } from './post.ts';
 import { Publisher } from './publish.ts';

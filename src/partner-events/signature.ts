@@ -3,8 +3,8 @@
  * from a key of the environment, so that neither the database nor a backup reveals the secret.
  */
 import { createHmac } from 'node:crypto';
-import { Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Environment, WEBHOOK_SIGNING_KEY } from '#config/environment';
+import { refuse } from '#errors/refusals';
 
 type SecretOf = Readonly<{
   installationId: string;

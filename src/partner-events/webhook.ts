@@ -5,13 +5,13 @@
  */
 
 import { DateTime } from 'luxon';
-import { Environment } from '../config/environment.ts';
-import { readInstallation } from '../database/installation.sql.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { partnerExists } from '../partners/clients.sql.ts';
-import { Actor, recordEvent } from '../people/audit-events.ts';
-import { changesBetween, fieldsOf, Value } from '../people/field-changes.ts';
+import { Environment } from '#config/environment';
+import { readInstallation } from '#database/installation.sql';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { partnerExists } from '#partners/clients.sql';
+import { Actor, recordEvent } from '#people/audit-events';
+import { changesBetween, fieldsOf, Value } from '#people/field-changes';
 import { readLastArchived, readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
 import { keyCheck, keysByCheck, requiredKey, secretOf, secretText } from './signature.ts';

@@ -1,5 +1,5 @@
-import { DueItems } from '../database/claims.ts';
-import { execute, executing, query, Transaction } from '../database/transaction.ts';
+import { DueItems } from '#database/claims';
+import { execute, executing, query, Transaction } from '#database/transaction';
 
 export type WebhookRow = Readonly<{
   partner_id: string;

@@ -2,7 +2,7 @@
  * The terms on which reversals of a policy's sales are recorded without a person (docs/files.md, Reversals), for sales
  * accepted from a day on in the partner's time zone. Pure.
  */
-import { plural } from '../text.ts';
+import { plural } from '#text';
 
 /** Inclusive, of a policy without terms. */
 export const DAYS_WITHOUT_TERMS = 30;

@@ -2,7 +2,7 @@
  * Changes fields of a partner's record in partners.json. The changed record goes through the same checks as a file.
  * Refusals: partner_unknown, argument_invalid.
  */
-import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
+import { Refusal, refuse, refuseField } from '#errors/refusals';
 import { termsOn } from './cancellation.ts';
 import { cutRateOn } from './cut-rate.ts';
 import { PartnerRecord, parsePartners } from './file.ts';

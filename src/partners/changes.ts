@@ -1,8 +1,8 @@
 /** Records the fields of each partner that an import changed, as audit events. */
-import { Transaction } from '../database/transaction.ts';
-import { ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
-import { Actor, recordEvents } from '../people/audit-events.ts';
-import { applyChanges, changesBetween, FieldChange, fieldsOf, Value, valueText } from '../people/field-changes.ts';
+import { Transaction } from '#database/transaction';
+import { Actor, recordEvents } from '#people/audit-events';
+import { ChangeEvent, readChangeEvents } from '#people/audit-events.sql';
+import { applyChanges, changesBetween, FieldChange, fieldsOf, Value, valueText } from '#people/field-changes';
 import { cancellationText } from './cancellation.ts';
 import { cutRateText } from './cut-rate.ts';
 import {

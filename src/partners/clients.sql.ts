@@ -1,4 +1,4 @@
-import { execute, executing, query, queryingValue, Transaction } from '../database/transaction.ts';
+import { execute, executing, query, queryingValue, Transaction } from '#database/transaction';
 
 export const partnerExists = queryingValue<boolean, { partnerId: string }>(
   `SELECT EXISTS (SELECT FROM partners WHERE partner_id = :partnerId) AS there`,

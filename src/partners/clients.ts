@@ -5,11 +5,11 @@
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DateTime } from 'luxon';
-import { EnvironmentName } from '../config/environment.ts';
-import { CLIENT_LOCKS, takeLockOf } from '../database/locks.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Actor, recordEvent } from '../people/audit-events.ts';
+import { EnvironmentName } from '#config/environment';
+import { CLIENT_LOCKS, takeLockOf } from '#database/locks';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Actor, recordEvent } from '#people/audit-events';
 import { insertClient, insertRevocation, insertSecret, partnerExists, readClients } from './clients.sql.ts';
 import { IDENTIFIER } from './file.ts';
 

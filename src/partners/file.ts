@@ -1,12 +1,12 @@
 /** The schema of partners.json, an array of partners (contract, Partners). Refusal: partners_invalid. */
 import { z } from 'zod';
-import { E_INVOICE_FORMATS, electronicAddress, isRefusedByPeppol } from '../config/e-invoice.ts';
-import { addressSchema, emailAddress, fieldProblems, line } from '../config/validation.ts';
-import { FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
-import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
-import { readerOf } from '../reading/aside.ts';
-import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '../reading/limits.ts';
-import { amountProblem, isCurrency, isDate, isMonth, isTimeZone, isZero, Month, minorDigits } from '../values.ts';
+import { E_INVOICE_FORMATS, electronicAddress, isRefusedByPeppol } from '#config/e-invoice';
+import { addressSchema, emailAddress, fieldProblems, line } from '#config/validation';
+import { FieldProblem, reasonOf, refuse } from '#errors/refusals';
+import { halfCharacters, parseExactJson, repeatedName } from '#json';
+import { readerOf } from '#reading/aside';
+import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '#reading/limits';
+import { amountProblem, isCurrency, isDate, isMonth, isTimeZone, isZero, Month, minorDigits } from '#values';
 import { AFTER_WINDOW, CancellationTerms, CUTS } from './cancellation.ts';
 
 export const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

@@ -5,12 +5,12 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { DateTime } from 'luxon';
-import { Settings } from '../config/settings.ts';
-import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Actor, AuditEvent, recordEvent } from '../people/audit-events.ts';
+import { Settings } from '#config/settings';
+import { lockImporters, lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Actor, AuditEvent, recordEvent } from '#people/audit-events';
 import { PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
 import { PartnerRecord } from './file.ts';
 import {

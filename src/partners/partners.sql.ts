@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Settings } from '../config/settings.ts';
-import { execute, executing, query, querying, queryingOne, queryOne, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { FieldChange } from '../people/field-changes.ts';
-import { Scope } from '../people/scope.ts';
+import { Settings } from '#config/settings';
+import { execute, executing, query, querying, queryingOne, queryOne, Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { FieldChange } from '#people/field-changes';
+import { Scope } from '#people/scope';
 import { CancellationTerms, mergedTerms } from './cancellation.ts';
 import { PartnerRecord, PolicyRecord } from './file.ts';
 

@@ -1,5 +1,5 @@
 /** The terms on which a partner pays, in words. Pure. */
-import { plural } from '../text.ts';
+import { plural } from '#text';
 import { PartnerView } from './partners.sql.ts';
 
 type Terms = Pick<PartnerView, 'payment_terms_days' | 'payment_terms_end_of_month' | 'payment_terms_day'>;

@@ -2,8 +2,8 @@
  * Our role (docs/settings.md, `we_are`): the partners' supplier, or the principal. The journal uses the recorded role
  * and not the setting, so that journaled entries never change. Refusal: we_are_fixed.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import { Asked, readRecordedWeAre, upsertWeAre } from './partners.sql.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { execute, executing, query, querying, Transaction } from '../database/transaction.ts';
-import { hashOf, SECRET } from '../people/secrets.ts';
+import { execute, executing, query, querying, Transaction } from '#database/transaction';
+import { hashOf, SECRET } from '#people/secrets';
 
 export type PartnerContact = Readonly<{
   partner_id: string;

@@ -2,9 +2,9 @@
  * Signs in a partner's invoicing contact to the partner's place. The sign-in link is sent to the address on file and
  * works once. Links and sessions end when the partner gets a different contact or is deactivated.
  */
-import { Transaction } from '../database/transaction.ts';
-import { Actor, ActorContext, Installation, recordEvent, thisProcess } from '../people/audit-events.ts';
-import { hashOf, newSecret } from '../people/secrets.ts';
+import { Transaction } from '#database/transaction';
+import { Actor, ActorContext, Installation, recordEvent, thisProcess } from '#people/audit-events';
+import { hashOf, newSecret } from '#people/secrets';
 import { insertPartnerLink, insertPartnerSession, PartnerContact, usePartnerLink } from './sign-in.sql.ts';
 
 const LINK_MINUTES = 15;

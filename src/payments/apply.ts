@@ -4,16 +4,16 @@
  * credit_not_applicable, document_on_hold, argument_invalid, date_in_future, date_too_early.
  */
 
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { howSettled, refuseHeld } from '../documents/correctable.ts';
-import { whyNotPlaceable } from '../documents/place-credit.ts';
-import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { Amount, isZero } from '../money.ts';
-import { Remedy, toDo } from '../remedy.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { howSettled, refuseHeld } from '#documents/correctable';
+import { whyNotPlaceable } from '#documents/place-credit';
+import { insertCreditApplications } from '#documents/placed-credit.sql';
+import { positiveAmount } from '#errors/amounts';
+import { refuse, refuseField } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { Amount, isZero } from '#money';
+import { Remedy, toDo } from '#remedy';
 import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
 import { Caller, dayOfAction, lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from './context.ts';
 import { Evidence } from './evidence.ts';

@@ -2,11 +2,11 @@
  * Sets or corrects the payer of a payment. The unapplied part becomes unapplied cash of the new payer, and the applied
  * parts stay applied. Refusals: payment_unknown, partner_unknown, payment_not_assignable.
  */
-import { todayOf } from '../config/today.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readPartners } from '../partners/partners.sql.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readPartners } from '#partners/partners.sql';
 import { paymentState } from './apply.ts';
 import { Caller, lockPayments, openPaymentContext } from './context.ts';
 import { insertAssignments } from './insert.sql.ts';

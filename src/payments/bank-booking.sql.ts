@@ -1,4 +1,4 @@
-import { query, queryingFirst, Transaction } from '../database/transaction.ts';
+import { query, queryingFirst, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 import { BankLineState } from './enums.ts';
 

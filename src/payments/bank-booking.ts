@@ -2,11 +2,11 @@
  * Books bank lines that are not customers' money: bank charges, interest, transfers between our accounts. A booking can
  * be replaced and taken back. Refusals: argument_invalid.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuseField } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { Amount } from '../money.ts';
-import { toDo, toRun } from '../remedy.ts';
+import { Transaction } from '#database/transaction';
+import { refuseField } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { Amount } from '#money';
+import { toDo, toRun } from '#remedy';
 import { BookableLine, insertBookings, readBookableLine } from './bank-booking.sql.ts';
 import { Caller, lockPayments, openPaymentContext } from './context.ts';
 

@@ -2,8 +2,8 @@
  * Fees that a bank deducted from a payment, as stated by finance. The fees are posted to bank charges. Pure. Refusal:
  * bank_fee_not_applicable.
  */
-import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
+import { refuse } from '#errors/refusals';
+import { Amount } from '#money';
 import { isSmallDifference, SmallDifferences } from './small-difference.ts';
 
 type Owing = Readonly<{

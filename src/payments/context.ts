@@ -5,14 +5,14 @@
  * action then locks the payments. A close locks only the ledger, so an action and a close cannot deadlock.
  */
 
-import { todayOf } from '../config/today.ts';
-import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { Transaction } from '../database/transaction.ts';
-import { requestLinkChecks as requestChecks } from '../documents/emails.sql.ts';
-import { refuse } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '#config/today';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { LOCKS, takeLock } from '#database/locks';
+import { Transaction } from '#database/transaction';
+import { requestLinkChecks as requestChecks } from '#documents/emails.sql';
+import { refuse } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { ActorContext, recordEvent } from '#people/audit-events';
 import { readEarliestPostableDate } from './payments.sql.ts';
 
 export type Caller = ActorContext;

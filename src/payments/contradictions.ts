@@ -1,5 +1,5 @@
 /** Reasons not to apply a payment automatically even though a rule matches. Pure. */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
 import { OpenItems } from './open-items.ts';
 import { FoundReference, PartialReference, ShortReference } from './reference.ts';

@@ -7,7 +7,7 @@
  * The search for the smallest set is bounded. With 40 documents, at most 91,390 sets of four are tried, and the fifth document is looked up.
  * Amounts are whole minor units below 2^53 / 5, so that every sum is exact. Larger amounts are left to finance. Pure.
  */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { Payable } from './evidence.ts';
 
 const DOCUMENTS_TRIED = 40;

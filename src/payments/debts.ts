@@ -5,10 +5,10 @@
  * fell due. Any bank account with files of the currency may have been paid, so every one counts, unless it no longer
  * reports.
  */
-import { readReported, Without } from '../close/books.ts';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Amount, workingDaysFrom } from '../values.ts';
+import { readReported, Without } from '#close/books';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { Amount, workingDaysFrom } from '#values';
 import { OwedRow, readOwed, SkipReason } from './remind.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
 

@@ -3,8 +3,8 @@
  * report the same money. `identify` compares a report with the recorded payments by the rules below. Pure.
  */
 
-import { PROCESSORS } from '../processors/processors.ts';
-import { Amount, daysApart } from '../values.ts';
+import { PROCESSORS } from '#processors/processors';
+import { Amount, daysApart } from '#values';
 import { meaningful, normalizeReference } from './bank/statement.ts';
 import { Method, Source } from './enums.ts';
 import { leftOn, TakenBack } from './payout-contents.ts';

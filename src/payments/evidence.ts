@@ -1,7 +1,7 @@
 /**
  * The types of matching: a receipt, the documents that it may pay, and the evidence and confidence of each match. Pure.
  */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { ReferenceField } from './bank/statement.ts';
 import { FoundReference } from './reference.ts';
 

@@ -1,5 +1,5 @@
-import { execute, query, querying, Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+import { execute, query, querying, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 import { ReferenceField } from './bank/statement.ts';
 import { textOf } from './bank-import/bank-lines.sql.ts';
 import { PaymentContext } from './context.ts';

@@ -7,12 +7,12 @@
  * exception_unknown, exception_needs_action.
  */
 
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
-import { Scope } from '../people/scope.ts';
-import { Remedy, ToDo, toDo } from '../remedy.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Amount } from '#money';
+import { Scope } from '#people/scope';
+import { Remedy, ToDo, toDo } from '#remedy';
 import { Caller, lockPayments, openPaymentContext } from './context.ts';
 import {
   ExceptionalPayment,

@@ -1,5 +1,5 @@
 /** Each statement inserts any number of rows. Properties that a row omits are NULL. */
-import { execute, executing, query, Transaction } from '../database/transaction.ts';
+import { execute, executing, query, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 import { Method, ReversalKind, Source } from './enums.ts';
 import { Evidence } from './evidence.ts';

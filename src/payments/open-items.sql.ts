@@ -1,4 +1,4 @@
-import { querying, queryingFirst } from '../database/transaction.ts';
+import { querying, queryingFirst } from '#database/transaction';
 import { KnownPayer } from './open-items.ts';
 
 export type PayableRow = Readonly<{

@@ -1,4 +1,4 @@
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { ReferenceField } from './bank/statement.ts';
 import { OpenCredit, Payable, PlacedCredit, Receipt } from './evidence.ts';
 import { NamePlace, PayerNames } from './payer-names.ts';

@@ -1,4 +1,4 @@
-import { query, querying, Transaction } from '../database/transaction.ts';
+import { query, querying, Transaction } from '#database/transaction';
 import { inserting } from './insert.sql.ts';
 
 export type OutgoingLine = Readonly<{

@@ -2,8 +2,8 @@
  * Matches recorded refunds to the bank's debit lines, whichever is known first. The journal moves the refund to the
  * bank account of the line.
  */
-import { Transaction } from '../database/transaction.ts';
-import { Amount, daysApart } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { Amount, daysApart } from '#values';
 import { PaymentContext } from './context.ts';
 import { containsReference } from './duplicates.ts';
 import {

@@ -1,4 +1,4 @@
-import { execute, querying, Transaction } from '../database/transaction.ts';
+import { execute, querying, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 
 type AccountUse = Readonly<{

@@ -3,8 +3,8 @@
  * payer's name must be the partner's own; if the bank gives no name, finance must have named the payer. An account can
  * be forgotten, and a later application makes it known again. Refusal: payer_account_unknown.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import { Caller, lockPayments, openPaymentContext } from './context.ts';
 import { readPayers } from './open-items.sql.ts';
 import { KnownPayer } from './open-items.ts';

@@ -1,5 +1,5 @@
 /** Amounts have the digits of their currency. Missing values are `null`. */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { PaymentRow } from './payments.sql.ts';
 
 export type PaymentJson = ReturnType<typeof paymentJson>;

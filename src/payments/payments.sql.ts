@@ -1,4 +1,4 @@
-import { query, querying, queryingFirst, queryOne, Transaction } from '../database/transaction.ts';
+import { query, querying, queryingFirst, queryOne, Transaction } from '#database/transaction';
 import { Candidate } from './duplicates.ts';
 import { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import { Evidence } from './evidence.ts';

@@ -2,7 +2,7 @@
  * The contents of a processor's payout: the payments in it, and the fees. The processor pays out in order of receipt. A
  * payout therefore consists of the oldest payments, up to a certain one, less a plausible fee. Pure.
  */
-import { Amount, minorDigits } from '../money.ts';
+import { Amount, minorDigits } from '#money';
 import { ReversalKind } from './enums.ts';
 
 export type TakenBack = Readonly<{

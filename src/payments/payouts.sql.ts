@@ -1,4 +1,4 @@
-import { execute, query, querying, Transaction } from '../database/transaction.ts';
+import { execute, query, querying, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 import { TAKEN_BACK } from './payments.sql.ts';
 import { leftOn, TakenBack, WithProcessor } from './payout-contents.ts';

@@ -3,9 +3,9 @@
  * consider later invoices, payers that finance has named, and accounts learned since. Only lists show current
  * suggestions. Reminders use the suggestions that were made at the import.
  */
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Amount, isZero } from '../money.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { Amount, isZero } from '#money';
 import { Match, Suggestion } from './evidence.ts';
 import { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
 import { match } from './match.ts';

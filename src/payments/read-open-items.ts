@@ -1,7 +1,7 @@
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Amount } from '#money';
 import { ReferenceField } from './bank/statement.ts';
 import {
   PayableRow,

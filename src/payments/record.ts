@@ -4,14 +4,14 @@
  * argument_invalid, currency_unknown, date_in_future, partner_unknown, document_unknown.
  */
 
-import { todayOf } from '../config/today.ts';
-import { Transaction } from '../database/transaction.ts';
-import { howSettled } from '../documents/correctable.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { Amount } from '../money.ts';
-import { readPartners } from '../partners/partners.sql.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { howSettled } from '#documents/correctable';
+import { positiveAmount } from '#errors/amounts';
+import { refuse, refuseField } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { Amount } from '#money';
+import { readPartners } from '#partners/partners.sql';
 import { applicable, applyTo, assumePayer, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { Caller, lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from './context.ts';

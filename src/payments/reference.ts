@@ -4,7 +4,7 @@
  * which finance must confirm. A sequence without a year, such as 000012, may belong to a document of any year. A
  * creditor reference (ISO 11649) is certain if its check digits are right; otherwise it names nothing. Pure.
  */
-import { creditorReferenceOf } from '../documents/creditor-reference.ts';
+import { creditorReferenceOf } from '#documents/creditor-reference';
 import { ReferenceField } from './bank/statement.ts';
 
 export type FoundReference = Readonly<{

@@ -1,4 +1,4 @@
-import { querying, queryOne, Transaction } from '../database/transaction.ts';
+import { querying, queryOne, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 
 /** Returns the date of the refund's journal entry. */

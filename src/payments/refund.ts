@@ -3,11 +3,11 @@
  * document_unknown, credit_not_refundable, document_on_hold, credit_amount_too_large, refund_repeated, amount_invalid,
  * date_in_future, date_too_early.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuseHeld } from '../documents/correctable.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
+import { Transaction } from '#database/transaction';
+import { refuseHeld } from '#documents/correctable';
+import { positiveAmount } from '#errors/amounts';
+import { refuse } from '#errors/refusals';
+import { Amount } from '#money';
 import { normalizeReference } from './bank/statement.ts';
 import { openLine } from './bank-booking.ts';
 import { Caller, dayOfAction, lockPayments, openPaymentContext } from './context.ts';

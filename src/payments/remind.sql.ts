@@ -1,4 +1,4 @@
-import { executing, query, querying, queryingColumn, Transaction } from '../database/transaction.ts';
+import { executing, query, querying, queryingColumn, Transaction } from '#database/transaction';
 
 export type SkipReason =
   | 'on_hold'

@@ -14,13 +14,13 @@
  */
 
 import { createHash } from 'node:crypto';
-import { Without } from '../close/books.ts';
-import { todayOf } from '../config/today.ts';
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { Transaction } from '../database/transaction.ts';
-import { queueEmails } from '../mail/outbox.sql.ts';
-import { Amount } from '../money.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { Without } from '#close/books';
+import { todayOf } from '#config/today';
+import { LOCKS, takeLock } from '#database/locks';
+import { Transaction } from '#database/transaction';
+import { queueEmails } from '#mail/outbox.sql';
+import { Amount } from '#money';
+import { recordEvent } from '#people/audit-events';
 import { Caller } from './context.ts';
 import { Debt, isWorthALetter, readDebts } from './debts.ts';
 import { insertReminders, OwedRow, readRemindedOn, SkipReason } from './remind.sql.ts';

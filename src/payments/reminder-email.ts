@@ -5,11 +5,11 @@
  */
 
 import { DateTime } from 'luxon';
-import { todayOf } from '../config/today.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Locale } from '../documents/locale.ts';
-import { EmailComposer, oneLine, partnerLetter } from '../mail/email.ts';
-import { Amount, daysApart, monthName } from '../values.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { Locale } from '#documents/locale';
+import { EmailComposer, oneLine, partnerLetter } from '#mail/email';
+import { Amount, daysApart, monthName } from '#values';
 import { Debt, dunned, leftToPay, readDebts } from './debts.ts';
 import { OpenCredit, OwedRow, readOpenCredits, readPdfsToAttach, readReminded } from './remind.sql.ts';
 import { skippedOf, whySkipped } from './remind.ts';

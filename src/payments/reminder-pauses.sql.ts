@@ -1,4 +1,4 @@
-import { executing, queryingFirst } from '../database/transaction.ts';
+import { executing, queryingFirst } from '#database/transaction';
 
 /** `until` is the last day of the pause. */
 export type ReminderPause = Readonly<{ until: string; reason: string }>;

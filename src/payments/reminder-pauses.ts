@@ -3,12 +3,12 @@
  * payer applies to its whole family. Refusals: partner_unknown, argument_invalid (a last day in the past),
  * reminders_not_paused.
  */
-import { todayOf } from '../config/today.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { refuse, refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readPartners } from '#partners/partners.sql';
+import { recordEvent } from '#people/audit-events';
 import { Caller } from './context.ts';
 import { insertReminderPause, readReminderPause } from './reminder-pauses.sql.ts';
 

@@ -2,7 +2,7 @@
  * Credit that a remittance deducts: "INV-2026-000011 less CN-2026-000001". The payment and the credit together pay the
  * named invoices. Pure.
  */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { ReferenceField } from './bank/statement.ts';
 import { OpenCredit, Payable, PlacedCredit } from './evidence.ts';
 import { OpenItems } from './open-items.ts';

@@ -4,12 +4,12 @@
  * payment_is_share, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { Amount } from '../money.ts';
-import { toDo } from '../remedy.ts';
+import { Transaction } from '#database/transaction';
+import { positiveAmount } from '#errors/amounts';
+import { refuse, refuseField } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { Amount } from '#money';
+import { toDo } from '#remedy';
 import { money, paymentState, remaining, smaller } from './apply.ts';
 import { openLine, refuseUnbookable } from './bank-booking.ts';
 import { Caller, dayOfAction, lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from './context.ts';

@@ -4,10 +4,10 @@
  * payout_settled, payout_not_settled.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { Amount, moneyText } from '../money.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { Amount, moneyText } from '#money';
 import { Caller, lockPayments, openPaymentContext, PaymentContext } from './context.ts';
 import {
   AccountPayout,

@@ -1,5 +1,5 @@
 /** Small differences are shortfalls of payments that finance does not pursue. They are posted to bank charges. Pure. */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 
 /** The setting `small_difference`: a limit for each currency, and `percent`, a limit relative to the amount owed. */
 export type SmallDifferences = Readonly<Record<string, string>>;

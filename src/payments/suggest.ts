@@ -2,7 +2,7 @@
  * Suggestions: the documents that a payment may pay. Each rule proposes documents with evidence, and finance confirms a
  * proposal. Pure.
  */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { bearerOf } from './bank-fee.ts';
 import { coveringRun, coveringSet } from './covering-sets.ts';
 import { CONFIDENCE, comparison, Evidence, NamedDocument, Payable, Payer, Receipt, Suggestion } from './evidence.ts';

@@ -1,4 +1,4 @@
-import { querying } from '../database/transaction.ts';
+import { querying } from '#database/transaction';
 import { FieldChange } from './field-changes.ts';
 
 /** Inserts events in order. `events` is a JSON array. */

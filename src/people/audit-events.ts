@@ -4,9 +4,9 @@
  */
 
 import { hostname, userInfo } from 'node:os';
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
 import { insertEvents } from './audit-events.sql.ts';
 import { User } from './roles.ts';
 

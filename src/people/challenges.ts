@@ -1,6 +1,6 @@
 /** Challenges of sign-ins in progress. A challenge can be answered once, by the browser that has its cookie. */
 
-import { Transaction } from '../database/transaction.ts';
+import { Transaction } from '#database/transaction';
 import { ActorContext } from './audit-events.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
 import { deleteChallenge, insertChallenge } from './sign-in.sql.ts';

@@ -2,7 +2,7 @@
  * Users of an identity provider, whose own identifier identifies them. A verified e-mail address can match an invited
  * user once, or create a user. The user's groups give roles, and are read again at each sign-in.
  */
-import { Transaction } from '../database/transaction.ts';
+import { Transaction } from '#database/transaction';
 import { ActorContext, recordEvent } from './audit-events.ts';
 import { PresentRole, Role, User } from './roles.ts';
 import { endSessions } from './sign-in.sql.ts';

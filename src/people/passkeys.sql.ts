@@ -1,4 +1,4 @@
-import { executing, query, Transaction } from '../database/transaction.ts';
+import { executing, query, Transaction } from '#database/transaction';
 import { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 

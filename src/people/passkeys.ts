@@ -1,7 +1,7 @@
 /** Passkeys of users. A public key is a fact, but its signature count is updated in place. Refusal: passkey_refused. */
 
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import { ActorContext, recordEvent, recordEvents } from './audit-events.ts';
 import { insertPasskey, insertPasskeyEnds, readPasskeys, updatePasskeyUse } from './passkeys.sql.ts';
 import { User } from './roles.ts';

@@ -1,4 +1,4 @@
-import { query, querying, queryingOne, queryingValue, Transaction } from '../database/transaction.ts';
+import { query, querying, queryingOne, queryingValue, Transaction } from '#database/transaction';
 
 export type Pause = Readonly<{
   pause_id: number;

@@ -3,11 +3,11 @@
  * in migrations/001_foundation.sql); background work checks first. Refusals: paused, already_paused.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Database } from '../database/database.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
+import { Database } from '#database/database';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
 import { ActorContext, recordEvent } from './audit-events.ts';
 import { insertPause, isPaused, Pause, readPauses } from './pauses.sql.ts';
 

@@ -2,7 +2,7 @@
  * Roles of users, each for all partners or for one partner. The description of an action names the role that it needs
  * (src/actions). Refusal: role_needed.
  */
-import { refuse } from '../errors/refusals.ts';
+import { refuse } from '#errors/refusals';
 import { Scope } from './scope.ts';
 
 /** Every role can read. Apart from that, no role includes another role. */

@@ -5,7 +5,7 @@
  */
 
 import { DateTime } from 'luxon';
-import { Transaction } from '../database/transaction.ts';
+import { Transaction } from '#database/transaction';
 import { Actor, ActorContext, Installation, recordEvent } from './audit-events.ts';
 import { User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';

@@ -5,10 +5,10 @@
  */
 
 import { statSync } from 'node:fs';
-import { SECTION_NAMES, Settings, settingsFile } from '../config/settings.ts';
-import { Database } from '../database/database.ts';
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { Transaction } from '../database/transaction.ts';
+import { SECTION_NAMES, Settings, settingsFile } from '#config/settings';
+import { Database } from '#database/database';
+import { LOCKS, takeLock } from '#database/locks';
+import { Transaction } from '#database/transaction';
 import { ChangeEvent, readChangeEvents } from './audit-events.sql.ts';
 import { ActorContext, recordEvent } from './audit-events.ts';
 import { applyChanges, changesBetween, fieldsOf, Value } from './field-changes.ts';

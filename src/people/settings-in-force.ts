@@ -5,12 +5,12 @@
  */
 import { existsSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { accountsFile, readAccounts } from '../config/accounts.ts';
-import { SECTION_NAMES, Section, Settings, sectionSchema } from '../config/settings.ts';
-import { Database } from '../database/database.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
+import { accountsFile, readAccounts } from '#config/accounts';
+import { SECTION_NAMES, Section, Settings, sectionSchema } from '#config/settings';
+import { Database } from '#database/database';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse } from '#errors/refusals';
 import { ActorContext, Installation, recordEvent } from './audit-events.ts';
 import { changesBetween, FieldChange, fieldsOf, Value } from './field-changes.ts';
 import { ADOPTION, readRecorded } from './settings-changes.ts';

@@ -1,4 +1,4 @@
-import { Transaction } from '../database/transaction.ts';
+import { Transaction } from '#database/transaction';
 import { Installation, recordEvent, thisProcess } from './audit-events.ts';
 import { User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';

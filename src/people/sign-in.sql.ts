@@ -1,4 +1,4 @@
-import { execute, executing, query, querying, queryingFirst, queryOne, Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryingFirst, queryOne, Transaction } from '#database/transaction';
 import { User } from './roles.ts';
 import { hashOf, SECRET } from './secrets.ts';
 import { loginOf, USER } from './users.sql.ts';

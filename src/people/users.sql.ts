@@ -1,4 +1,4 @@
-import { executing, query, querying, queryingFirst, queryingValue, Transaction } from '../database/transaction.ts';
+import { executing, query, querying, queryingFirst, queryingValue, Transaction } from '#database/transaction';
 import { PresentRole, Role, User } from './roles.ts';
 
 /** The user `u` of the surrounding query, with the current roles as JSON. */

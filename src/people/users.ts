@@ -4,10 +4,10 @@
  * last_administrator.
  */
 
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { setLocally, Transaction } from '../database/transaction.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
+import { LOCKS, takeLock } from '#database/locks';
+import { setLocally, Transaction } from '#database/transaction';
+import { refuse, refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
 import { Actor, ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { readPasskeys } from './passkeys.sql.ts';
 import { removePasskeys } from './passkeys.ts';

@@ -2,9 +2,9 @@
  * Assigns items of the work queue to users. An assignment exists only as its audit event, so no second copy could
  * differ. Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
 import { ActorContext, recordEvent } from './audit-events.ts';
 import { scopeOf } from './roles.ts';
 import { readActiveUser, readAssignments } from './users.sql.ts';

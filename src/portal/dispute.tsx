@@ -2,10 +2,10 @@
  * The form by which a partner's contact disputes an invoice. It runs the action `dispute.open`, which records the
  * contact's address.
  */
-import { disputeOpen } from '../actions/dispute.ts';
-import { runAction } from '../actions/run.ts';
-import { Form } from '../console/form.tsx';
-import { Refusal } from '../errors/refusals.ts';
+import { disputeOpen } from '#actions/dispute';
+import { runAction } from '#actions/run';
+import { Form } from '#console/form';
+import { Refusal } from '#errors/refusals';
 import { readOwnInvoice } from './document.tsx';
 import { InvoiceView } from './invoice.ts';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';

@@ -1,7 +1,7 @@
 import { ComponentChildren } from 'preact';
-import { Card, Column, DataTable, Facts, Figures, Marks } from '../console/kit.tsx';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Card, Column, DataTable, Facts, Figures, Marks } from '#console/kit';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import { FileKind, InvoiceView, readInvoice } from './invoice.ts';
 import { UnderWay } from './overview.tsx';
 import { PartnerScreen, PartnerVisit } from './route.ts';

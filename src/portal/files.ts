@@ -1,8 +1,8 @@
-import { ConsoleFile } from '../console/route.ts';
-import { Transaction } from '../database/transaction.ts';
-import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
-import { BoundName } from '../http/gates.ts';
-import { Shared } from '../http/shared.ts';
+import { ConsoleFile } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { readEInvoice, readPdf } from '#documents/documents.sql';
+import { BoundName } from '#http/gates';
+import { Shared } from '#http/shared';
 import { FileKind, InvoiceView } from './invoice.ts';
 
 type FileType = Readonly<{

@@ -1,9 +1,9 @@
 /** SQL for the facts that a partner's pages show besides the document. */
-import { Instructions } from '../config/instructions.ts';
-import { query, querying, Transaction } from '../database/transaction.ts';
-import { InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
-import { OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+import { Instructions } from '#config/instructions';
+import { query, querying, Transaction } from '#database/transaction';
+import { InvoiceInCheckout, readInvoicesInCheckout } from '#delivery/checkouts/checkouts.sql';
+import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
 
 type Reduction = Readonly<{
   kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';

@@ -1,19 +1,19 @@
 /** A document as its partner sees it, as finished texts for the payment page and the partner's place. */
-import { Environment } from '../config/environment.ts';
-import { instructionsFor, sameInstructions } from '../config/instructions.ts';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { InvoiceInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
-import { urlBehindPage } from '../delivery/payment-link.ts';
-import { documentSnapshot } from '../documents/document.ts';
-import { DocumentRow } from '../documents/documents.sql.ts';
-import { daysOverdue } from '../documents/overdue.ts';
-import { fill, Labels, readTemplate } from '../documents/pdf/template.ts';
-import { addressLine, Fact, PaymentFact, Presentation, present, rowKindName } from '../documents/present.ts';
-import { lineTaxText } from '../documents/present-tax.ts';
-import { partnersStanding } from '../lists/invoices.ts';
-import { Mark } from '../lists/list.ts';
-import { Amount, monthName } from '../values.ts';
+import { Environment } from '#config/environment';
+import { instructionsFor, sameInstructions } from '#config/instructions';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { InvoiceInCheckout } from '#delivery/checkouts/checkouts.sql';
+import { urlBehindPage } from '#delivery/payment-link';
+import { documentSnapshot } from '#documents/document';
+import { DocumentRow } from '#documents/documents.sql';
+import { daysOverdue } from '#documents/overdue';
+import { fill, Labels, readTemplate } from '#documents/pdf/template';
+import { addressLine, Fact, PaymentFact, Presentation, present, rowKindName } from '#documents/present';
+import { lineTaxText } from '#documents/present-tax';
+import { partnersStanding } from '#lists/invoices';
+import { Mark } from '#lists/list';
+import { Amount, monthName } from '#values';
 import { InvoiceFacts, isAskedFor, readInvoiceFacts, WhichInvoice } from './invoice.sql.ts';
 
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';

@@ -1,8 +1,8 @@
 import { FastifyReply, FastifyRequest } from 'fastify';
 import { ComponentChildren } from 'preact';
-import { outerPage } from '../console/page.tsx';
-import { outerOf } from '../console/problem.tsx';
-import { Shared } from '../http/shared.ts';
+import { outerPage } from '#console/page';
+import { outerOf } from '#console/problem';
+import { Shared } from '#http/shared';
 
 export function sendOuterPage(
   { shared, request, reply }: { shared: Shared; request: FastifyRequest; reply: FastifyReply },

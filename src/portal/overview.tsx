@@ -1,21 +1,16 @@
 /** The open items, documents and account statement of a partner. */
 
-import { ListPager, ListTable, ListView } from '../console/list.tsx';
-import { balanceColumns, Card, Chip, Column, DataTable, Form, Money, owedColumns, Tabs } from '../console/parts.ts';
-import {
-  Accounts,
-  PartnerStatementView,
-  StatementFiles,
-  StatementPeriod,
-} from '../console/screens/partner-statement.tsx';
-import { Transaction } from '../database/transaction.ts';
-import { InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
-import { checkoutProvider } from '../delivery/checkouts/open.ts';
-import { readLinkTokens } from '../delivery/links/links.sql.ts';
-import { linkProvider } from '../delivery/payment-link.ts';
-import { OpenItem } from '../reports/open-items.sql.ts';
-import { PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { Amount, moneyText, plural } from '../values.ts';
+import { ListPager, ListTable, ListView } from '#console/list';
+import { balanceColumns, Card, Chip, Column, DataTable, Form, Money, owedColumns, Tabs } from '#console/parts';
+import { Accounts, PartnerStatementView, StatementFiles, StatementPeriod } from '#console/screens/partner-statement';
+import { Transaction } from '#database/transaction';
+import { InvoiceInCheckout, readInvoicesInCheckout } from '#delivery/checkouts/checkouts.sql';
+import { checkoutProvider } from '#delivery/checkouts/open';
+import { readLinkTokens } from '#delivery/links/links.sql';
+import { linkProvider } from '#delivery/payment-link';
+import { OpenItem } from '#reports/open-items.sql';
+import { PartnerBalance, readPartnerBalances } from '#reports/partner-balances';
+import { Amount, moneyText, plural } from '#values';
 import { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** The form field of each selected invoice, because repeated fields are refused. */

@@ -1,15 +1,15 @@
 /** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
-import { Card, Chip, Column, DataTable, Facts, Form, Instant, Money, None, Tone } from '../console/parts.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Checkout, CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
-import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';
-import { CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
-import { linkProvider } from '../delivery/payment-link.ts';
-import { refuse } from '../errors/refusals.ts';
-import { ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
-import { CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
-import { Amount, moneyText, plural } from '../values.ts';
+import { Card, Chip, Column, DataTable, Facts, Form, Instant, Money, None, Tone } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { Checkout, CheckoutPart, readCheckout } from '#delivery/checkouts/checkouts.sql';
+import { callsOf, endCheckout } from '#delivery/checkouts/end';
+import { CheckoutContext, openCheckout } from '#delivery/checkouts/open';
+import { linkProvider } from '#delivery/payment-link';
+import { refuse } from '#errors/refusals';
+import { ReceivedPayment, readReceived } from '#payments/payments.sql';
+import { CheckoutState, RefusedByProcessor, Unavailable } from '#processors/processor';
+import { Amount, moneyText, plural } from '#values';
 import { CHOSEN, isPayable, OpenView, openScreen, readOpen } from './overview.tsx';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 

@@ -6,14 +6,14 @@
 
 import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ComponentChildren } from 'preact';
-import { todayOf } from '../config/today.ts';
-import { sendFile, settingsNow } from '../console/route.ts';
-import { httpStatusOf, refuse } from '../errors/refusals.ts';
-import { pageOf, sendPage } from '../http/page.tsx';
-import { answerTo } from '../http/problem.ts';
-import { Shared } from '../http/shared.ts';
-import { daysBetween } from '../month.ts';
-import { settingsInForce } from '../people/settings-in-force.ts';
+import { todayOf } from '#config/today';
+import { sendFile, settingsNow } from '#console/route';
+import { httpStatusOf, refuse } from '#errors/refusals';
+import { pageOf, sendPage } from '#http/page';
+import { answerTo } from '#http/problem';
+import { Shared } from '#http/shared';
+import { daysBetween } from '#month';
+import { settingsInForce } from '#people/settings-in-force';
 import { FILE_ROUTES, openFile } from './files.ts';
 import { InvoiceView, readInvoice } from './invoice.ts';
 import { hasPartnerPlace } from './route.ts';

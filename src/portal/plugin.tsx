@@ -5,13 +5,13 @@
  * server does not start (settings_invalid).
  */
 import { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { refusePageOverrides } from '../config/overrides.ts';
-import { PAGE_HEADERS } from '../console/headers.ts';
-import { titleOf } from '../console/problem.tsx';
-import { settingsNow } from '../console/route.ts';
-import { httpStatusOf, refuse } from '../errors/refusals.ts';
-import { answerTo } from '../http/problem.ts';
-import { Shared } from '../http/shared.ts';
+import { refusePageOverrides } from '#config/overrides';
+import { PAGE_HEADERS } from '#console/headers';
+import { titleOf } from '#console/problem';
+import { settingsNow } from '#console/route';
+import { httpStatusOf, refuse } from '#errors/refusals';
+import { answerTo } from '#http/problem';
+import { Shared } from '#http/shared';
 import { sendOuterPage } from './outer.tsx';
 import { addPaymentPages } from './payment-page.tsx';
 import { hasPartnerPlace, partnerRoutes } from './route.ts';

@@ -1,24 +1,24 @@
 /** Declares the routes of the partner's place. The session is checked before a page is read. */
 
 import { FastifyInstance, FastifyRequest } from 'fastify';
-import { ActionContext } from '../actions/action.ts';
-import { Settings } from '../config/settings.ts';
-import { todayOf } from '../config/today.ts';
-import { endCookie, Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin } from '../console/cookies.ts';
-import { fieldsOfForm, formOf, PartnerReader, partnerPage, Screen } from '../console/parts.ts';
-import { outerOf } from '../console/problem.tsx';
-import { addressParts, ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { BoundName } from '../http/gates.ts';
-import { Shared } from '../http/shared.ts';
-import { canMail } from '../mail/sign-in-link.ts';
-import { PartnerSession, readPartnerSession, touchPartnerSession } from '../partners/sign-in.sql.ts';
-import { contactAsActor } from '../partners/sign-in.ts';
-import { formTokenOf } from '../people/secrets.ts';
-import { liveAt } from '../people/sessions.ts';
-import { settingsInForce } from '../people/settings-in-force.ts';
-import { Sheet } from '../sheet.ts';
+import { ActionContext } from '#actions/action';
+import { Settings } from '#config/settings';
+import { todayOf } from '#config/today';
+import { endCookie, Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin } from '#console/cookies';
+import { fieldsOfForm, formOf, PartnerReader, partnerPage, Screen } from '#console/parts';
+import { outerOf } from '#console/problem';
+import { addressParts, ConsoleFile, SHEETS, sendFile, settingsNow } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { BoundName } from '#http/gates';
+import { Shared } from '#http/shared';
+import { canMail } from '#mail/sign-in-link';
+import { contactAsActor } from '#partners/sign-in';
+import { PartnerSession, readPartnerSession, touchPartnerSession } from '#partners/sign-in.sql';
+import { formTokenOf } from '#people/secrets';
+import { liveAt } from '#people/sessions';
+import { settingsInForce } from '#people/settings-in-force';
+import { Sheet } from '#sheet';
 
 export type PartnerVisit = Readonly<{
   contact: PartnerSession;

@@ -1,12 +1,12 @@
 /** The pages of the partner's place. Each read is limited to the contact's partner. */
 
-import { readList } from '../console/list.tsx';
-import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../console/screens/partner-statement.tsx';
-import { refuse } from '../errors/refusals.ts';
-import { Shared } from '../http/shared.ts';
-import { invoices } from '../lists/invoices.ts';
-import { reversals } from '../lists/reversals.ts';
-import { endPartnerSession } from '../partners/sign-in.sql.ts';
+import { readList } from '#console/list';
+import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '#console/screens/partner-statement';
+import { refuse } from '#errors/refusals';
+import { Shared } from '#http/shared';
+import { invoices } from '#lists/invoices';
+import { reversals } from '#lists/reversals';
+import { endPartnerSession } from '#partners/sign-in.sql';
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
 import { documentScreen, FILE_LINKS, readOwnInvoice } from './document.tsx';
 import { FILE_ROUTES, openFile } from './files.ts';

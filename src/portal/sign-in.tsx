@@ -4,14 +4,14 @@
  * (console/sign-in.tsx).
  */
 import { FastifyInstance, FastifyRequest } from 'fastify';
-import { placeOf, refuseOtherOrigin, setCookie } from '../console/cookies.ts';
-import { settingsNow } from '../console/route.ts';
-import { CodeForm, linkSent, mailingLater, OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
-import { refuse } from '../errors/refusals.ts';
-import { networkOf } from '../http/limits.ts';
-import { issuerOf, Shared } from '../http/shared.ts';
-import { mailPartnerLink } from '../mail/sign-in-link.ts';
-import { makePartnerLink, takePartnerLink } from '../partners/sign-in.ts';
+import { placeOf, refuseOtherOrigin, setCookie } from '#console/cookies';
+import { settingsNow } from '#console/route';
+import { CodeForm, linkSent, mailingLater, OneButton, openRoute, refuseLink } from '#console/sign-in';
+import { refuse } from '#errors/refusals';
+import { networkOf } from '#http/limits';
+import { issuerOf, Shared } from '#http/shared';
+import { mailPartnerLink } from '#mail/sign-in-link';
+import { makePartnerLink, takePartnerLink } from '#partners/sign-in';
 import { sendOuterPage } from './outer.tsx';
 import { findPaymentPage } from './payment-page.tsx';
 

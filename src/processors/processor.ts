@@ -2,7 +2,7 @@
  * The port to payment processors. A processor is one folder, and one entry in the list of `processors.ts`. No code
  * outside the folder uses the processor's names and formats.
  */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 
 export type PaymentProcessor = Readonly<{
   /** The name in settings.json, in the webhook's path and in recorded payment links. */

@@ -5,14 +5,14 @@
  * policy_price_exceeded, quote_reversed, requote_stale, recorded_otherwise.
  */
 import { DateTime } from 'luxon';
-import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import { OrderFacts } from '../ledger/rows.sql.ts';
-import { monthsAround, ZoneMonth } from '../ledger/zone-months.ts';
-import { Amount } from '../money.ts';
-import { monthOf } from '../month.ts';
-import { thisProcess } from '../people/audit-events.ts';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse } from '#errors/refusals';
+import { OrderFacts } from '#ledger/rows.sql';
+import { monthsAround, ZoneMonth } from '#ledger/zone-months';
+import { Amount } from '#money';
+import { monthOf } from '#month';
+import { thisProcess } from '#people/audit-events';
 import { orderOf, PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
 import {
   enrollmentOf,

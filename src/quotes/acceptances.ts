@@ -10,11 +10,11 @@
  * same connections, bare inserts reach 1,298 a second. A group of any size takes 2 round trips: one to judge and one to
  * record.
  */
-import { Database } from '../database/database.ts';
-import { gather } from '../database/gather.ts';
-import { lockLedgerFor } from '../database/ledger-lock.ts';
-import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, Transaction } from '../database/transaction.ts';
-import { failpoint } from '../failpoint.ts';
+import { Database } from '#database/database';
+import { gather } from '#database/gather';
+import { lockLedgerFor } from '#database/ledger-lock';
+import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
 import { AcceptanceAnswer, AcceptanceRequest, Due, judge, MOST_TRIES, record, unsettled } from './accept.ts';
 import { isOvertaken } from './quotes.sql.ts';
 

@@ -1,6 +1,6 @@
 /** SQL of late requests (http/late-requests.ts). */
-import { DueItems } from '../database/claims.ts';
-import { executing, querying } from '../database/transaction.ts';
+import { DueItems } from '#database/claims';
+import { executing, querying } from '#database/transaction';
 import { Caller } from './quotes.sql.ts';
 
 export type LateRequest = Readonly<{

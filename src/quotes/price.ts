@@ -1,6 +1,6 @@
 /** Prices an insured amount (contract, HTTP). All functions are pure. Refusal: price_too_large. */
-import { refuse } from '../errors/refusals.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { refuse } from '#errors/refusals';
+import { Amount, amountProblem, minorDigits } from '#money';
 
 /** The terms of a price: the policy's for a quote, the quote's for a requote. */
 export type Terms = Readonly<{

@@ -6,12 +6,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { OrderFacts } from '../ledger/rows.sql.ts';
-import { Amount, amountProblem, isZero, minorDigits } from '../money.ts';
-import { PROCESSOR } from '../processors/processors.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { OrderFacts } from '#ledger/rows.sql';
+import { Amount, amountProblem, isZero, minorDigits } from '#money';
+import { PROCESSOR } from '#processors/processors';
 import { priceOf, Terms } from './price.ts';
 import {
   Caller,

@@ -1,17 +1,9 @@
-import {
-  constraintOf,
-  execute,
-  executing,
-  prepared,
-  query,
-  queryingFirst,
-  Transaction,
-} from '../database/transaction.ts';
-import { Ground } from '../ledger/cancellation.ts';
-import { Acceptance, addAcceptances, OrderFacts } from '../ledger/rows.sql.ts';
-import { ZoneMonth } from '../ledger/zone-months.ts';
-import { clientLives } from '../partners/clients.sql.ts';
-import { Actor } from '../people/audit-events.ts';
+import { constraintOf, execute, executing, prepared, query, queryingFirst, Transaction } from '#database/transaction';
+import { Ground } from '#ledger/cancellation';
+import { Acceptance, addAcceptances, OrderFacts } from '#ledger/rows.sql';
+import { ZoneMonth } from '#ledger/zone-months';
+import { clientLives } from '#partners/clients.sql';
+import { Actor } from '#people/audit-events';
 import { Terms } from './price.ts';
 
 export type Caller = Readonly<{

@@ -5,19 +5,19 @@
  * quote_archived, reversal_reused, reversal_exceeds, request_invalid.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Ground, isMoreThanLeft, Outside, offered, QuoteRow } from '../ledger/cancellation.ts';
-import { readQuoteRows, readTermsOf } from '../ledger/grounds.sql.ts';
-import { Ceilings, judgeRows, termsOfQuote } from '../ledger/grounds.ts';
-import { HeldRow, readHeldRows } from '../ledger/held.sql.ts';
-import { importRows } from '../ledger/import.ts';
-import { amountsProblem } from '../ledger/row.ts';
-import { OrderFacts, OVERDRAWN } from '../ledger/rows.sql.ts';
-import { Amount, isZero } from '../money.ts';
-import { cancellationText, termsOn } from '../partners/cancellation.ts';
-import { thisProcess } from '../people/audit-events.ts';
+import { lockImporters, lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Ground, isMoreThanLeft, Outside, offered, QuoteRow } from '#ledger/cancellation';
+import { Ceilings, judgeRows, termsOfQuote } from '#ledger/grounds';
+import { readQuoteRows, readTermsOf } from '#ledger/grounds.sql';
+import { HeldRow, readHeldRows } from '#ledger/held.sql';
+import { importRows } from '#ledger/import';
+import { amountsProblem } from '#ledger/row';
+import { OrderFacts, OVERDRAWN } from '#ledger/rows.sql';
+import { Amount, isZero } from '#money';
+import { cancellationText, termsOn } from '#partners/cancellation';
+import { thisProcess } from '#people/audit-events';
 import { orderOf, PartnerCall, quoteOf, refuseArchived } from './quote.ts';
 import { LeftOfQuote, ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 

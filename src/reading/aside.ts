@@ -9,9 +9,9 @@
  * file_takes_too_long, and those of the reader.
  */
 import { ChildProcess, fork } from 'node:child_process';
-import { COMPILED } from '../compiled.ts';
-import { COMMAND_SECONDS, someOf } from '../errors/definition.ts';
-import { Refusal, RefusalCode, refuse } from '../errors/refusals.ts';
+import { COMPILED } from '#compiled';
+import { COMMAND_SECONDS, someOf } from '#errors/definition';
+import { Refusal, RefusalCode, refuse } from '#errors/refusals';
 
 export interface GivenFile {
   readonly name: string;

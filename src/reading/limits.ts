@@ -1,4 +1,4 @@
-import { refuse } from '../errors/refusals.ts';
+import { refuse } from '#errors/refusals';
 
 /**
  * The largest number of items in one file. The largest bank file that we have seen has 151,700 entries. Refusal:

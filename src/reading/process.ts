@@ -2,7 +2,7 @@
  * The process that reads files for aside.ts. The arguments of the process name the reader. aside.ts ends the process
  * after its answer.
  */
-import { Refusal } from '../errors/refusals.ts';
+import { Refusal } from '#errors/refusals';
 import { FileReader, GivenFile } from './aside.ts';
 
 const [module = '', name = ''] = process.argv.slice(2);

@@ -1,9 +1,9 @@
 /**
  * How the balance of an account can be paid: with today's bank details, or on the payment pages of its open invoices.
  */
-import { Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
+import { Instructions, instructionsFor, sameInstructions } from '#config/instructions';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
 import { readPrinted } from './account-statement.sql.ts';
 import { AccountStatement } from './account-statement.ts';
 

@@ -1,7 +1,7 @@
-import { Environment } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { fontsFor } from '../documents/printable.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { fontsFor } from '#documents/printable';
 import { HowToPay, readHowToPay } from './account-payment.ts';
 import { AccountStatement } from './account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from './account-statement-pdf.ts';

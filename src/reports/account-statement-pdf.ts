@@ -2,22 +2,22 @@
  * Renders an account statement as a tagged PDF, with the documents' letterhead, fonts and paper. Equal statements give
  * equal bytes.
  */
-import { Issuer } from '../config/settings.ts';
-import { Locale, localeOf } from '../documents/locale.ts';
-import { AddedFont, withAddedFonts } from '../documents/pdf/added-fonts.ts';
-import { Canvas, Element, MeasuringCanvas, PdfCanvas } from '../documents/pdf/canvas.ts';
-import { addresseeLines, issuerNames, paperSize } from '../documents/pdf/content.ts';
-import { drawAddressee, drawHeadline, drawNames } from '../documents/pdf/letterhead.ts';
-import { noticePart } from '../documents/pdf/notice-panel.ts';
-import { PageLayout } from '../documents/pdf/page.ts';
-import { drawBankDetails } from '../documents/pdf/payment.ts';
-import { cardsOf, webAddress } from '../documents/pdf/payment-content.ts';
-import { fill, readTemplate } from '../documents/pdf/template.ts';
-import { printable, shortened } from '../documents/pdf/text.ts';
-import { Column } from '../documents/pdf/text-column.ts';
-import { bankDetails } from '../documents/present.ts';
-import { addressText, instructionsText, NamedText } from '../documents/printable.ts';
-import { Amount, isZero } from '../money.ts';
+import { Issuer } from '#config/settings';
+import { Locale, localeOf } from '#documents/locale';
+import { AddedFont, withAddedFonts } from '#documents/pdf/added-fonts';
+import { Canvas, Element, MeasuringCanvas, PdfCanvas } from '#documents/pdf/canvas';
+import { addresseeLines, issuerNames, paperSize } from '#documents/pdf/content';
+import { drawAddressee, drawHeadline, drawNames } from '#documents/pdf/letterhead';
+import { noticePart } from '#documents/pdf/notice-panel';
+import { PageLayout } from '#documents/pdf/page';
+import { drawBankDetails } from '#documents/pdf/payment';
+import { cardsOf, webAddress } from '#documents/pdf/payment-content';
+import { fill, readTemplate } from '#documents/pdf/template';
+import { printable, shortened } from '#documents/pdf/text';
+import { Column } from '#documents/pdf/text-column';
+import { bankDetails } from '#documents/present';
+import { addressText, instructionsText, NamedText } from '#documents/printable';
+import { Amount, isZero } from '#money';
 import { HowToPay } from './account-payment.ts';
 import { ActivityLine } from './account-statement.sql.ts';
 import {

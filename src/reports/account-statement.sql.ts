@@ -1,6 +1,6 @@
-import { Instructions } from '../config/instructions.ts';
-import { query, querying, Transaction } from '../database/transaction.ts';
-import { ReversalKind } from '../payments/enums.ts';
+import { Instructions } from '#config/instructions';
+import { query, querying, Transaction } from '#database/transaction';
+import { ReversalKind } from '#payments/enums';
 import { TIED_ACCOUNTS } from './balances.sql.ts';
 
 /**

@@ -4,12 +4,12 @@
  * the partners that it pays for today, and names the partner of each line. Refusals: partner_unknown, argument_invalid.
  */
 
-import { Address } from '../config/validation.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readPaidFor, readPartners } from '../partners/partners.sql.ts';
-import { ReversalKind } from '../payments/enums.ts';
-import { Amount, daysBetween } from '../values.ts';
+import { Address } from '#config/validation';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { readPaidFor, readPartners } from '#partners/partners.sql';
+import { ReversalKind } from '#payments/enums';
+import { Amount, daysBetween } from '#values';
 import { Activity, ActivityLine, ActivityRow, readActivity } from './account-statement.sql.ts';
 import { BUCKETS, Bucket, bucketOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';

@@ -1,4 +1,4 @@
-import { querying, queryingOne } from '../database/transaction.ts';
+import { querying, queryingOne } from '#database/transaction';
 
 export type LastRecorded = Readonly<{
   ledger_row: string | null;

@@ -2,15 +2,15 @@
  * Lists what may exist outside a ledger that was restored to an earlier state: numbers, e-mails, events and payment
  * links that the ledger does not contain.
  */
-import { Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { numberOf, seriesInDoubt } from '../documents/resume.ts';
-import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
-import { readWebhooks } from '../partner-events/webhooks.sql.ts';
-import { Pause, readPauses } from '../people/pauses.sql.ts';
-import { minuteOf, plural } from '../text.ts';
-import { table } from '../text-table.ts';
+import { Environment, WEBHOOK_SIGNING_KEY } from '#config/environment';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { numberOf, seriesInDoubt } from '#documents/resume';
+import { readLastNumbers } from '#documents/skipped-numbers.sql';
+import { readWebhooks } from '#partner-events/webhooks.sql';
+import { Pause, readPauses } from '#people/pauses.sql';
+import { minuteOf, plural } from '#text';
+import { table } from '#text-table';
 import { LastRecorded, readLastRecorded, readLastStatements, readUnsent } from './after-restore.sql.ts';
 
 type AfterRestore = Readonly<{

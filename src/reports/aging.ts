@@ -3,10 +3,10 @@
  * deducted only in `net`. The total of the aging must equal three accounts of the journal. An aging as of today must
  * also equal the documents' balances.
  */
-import { Transaction } from '../database/transaction.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import { Scope } from '../people/scope.ts';
-import { Amount, daysBetween, isZero } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { readPartnerNames } from '#partners/partners.sql';
+import { Scope } from '#people/scope';
+import { Amount, daysBetween, isZero } from '#values';
 import { readPresentDay, readTiedBalances, TiedBalance } from './balances.sql.ts';
 import { OpenItem, readOpenItems, readOtherBalances, readUnappliedCash, UnappliedCash } from './open-items.sql.ts';
 import { BooksOfDay, readBooksOfDay } from './preliminary.ts';

@@ -1,8 +1,8 @@
 /** The journal's balances on any date. Three of these balances are compared with the open items. */
-import { needRows } from '../archive/rows.ts';
-import { query, queryOne, Transaction } from '../database/transaction.ts';
-import { lastDay, Month, monthAfter } from '../month.ts';
-import { Scope } from '../people/scope.ts';
+import { needRows } from '#archive/rows';
+import { query, queryOne, Transaction } from '#database/transaction';
+import { lastDay, Month, monthAfter } from '#month';
+import { Scope } from '#people/scope';
 
 /** The accounts that must agree with the open items. */
 export const TIED_ACCOUNTS = {

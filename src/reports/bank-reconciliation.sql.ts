@@ -1,6 +1,6 @@
-import { querying } from '../database/transaction.ts';
-import { textOf } from '../payments/bank-import/bank-lines.sql.ts';
-import { BankLineState } from '../payments/enums.ts';
+import { querying } from '#database/transaction';
+import { textOf } from '#payments/bank-import/bank-lines.sql';
+import { BankLineState } from '#payments/enums';
 
 export type BankAccountRow = Readonly<{
   /** Empty for money that was recorded without an account. */

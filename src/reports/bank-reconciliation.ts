@@ -2,11 +2,11 @@
  * The bank reconciliation: for each bank account, how the balance of the books leads to the balance that the bank
  * states, with every item in between. An account without balances in its files is compared with the sum of its lines.
  */
-import { Transaction } from '../database/transaction.ts';
-import { BankLineState } from '../payments/enums.ts';
-import { columnsOf, Sheet } from '../sheet.ts';
-import { table } from '../text-table.ts';
-import { Amount, dateName, groupThousands, plural } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { BankLineState } from '#payments/enums';
+import { columnsOf, Sheet } from '#sheet';
+import { table } from '#text-table';
+import { Amount, dateName, groupThousands, plural } from '#values';
 import { readPresentDay } from './balances.sql.ts';
 import { BankAccountRow, BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 

@@ -3,12 +3,12 @@
  * have closed.
  */
 
-import { readBooksState } from '../close/books.sql.ts';
-import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
-import { Transaction } from '../database/transaction.ts';
-import { DueBooks } from '../findings/months.ts';
-import { Month } from '../month.ts';
-import { Installation } from '../people/audit-events.ts';
+import { booksDueOn, dueBooks, findObstacles, openBooks } from '#close/books';
+import { readBooksState } from '#close/books.sql';
+import { Transaction } from '#database/transaction';
+import { DueBooks } from '#findings/months';
+import { Month } from '#month';
+import { Installation } from '#people/audit-events';
 
 export type BooksStatus = Readonly<{
   closed_to: Month | null;

@@ -1,6 +1,6 @@
-import { querying } from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { querying } from '#database/transaction';
+import { Month } from '#month';
+import { ExceptionKind } from '#payments/exceptions.sql';
 
 export type HandOff = Readonly<{
   month: Month;

@@ -2,13 +2,13 @@
  * The books of a month: whether they are closed, the obstacles to closing them, and their figures at the month's end.
  */
 
-import { BankFeed, BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
-import { Transaction } from '../database/transaction.ts';
-import { CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
-import { ExceptionKind } from '../payments/exceptions.sql.ts';
-import { Installation } from '../people/audit-events.ts';
-import { Remedy } from '../remedy.ts';
-import { Amount, compare, lastDay, Month, sumsOf } from '../values.ts';
+import { BankFeed, BooksRequest, bankFeedsAt, findObstacles } from '#close/books';
+import { Transaction } from '#database/transaction';
+import { CheckpointOf, readCheckpointsOf } from '#log/closing.sql';
+import { ExceptionKind } from '#payments/exceptions.sql';
+import { Installation } from '#people/audit-events';
+import { Remedy } from '#remedy';
+import { Amount, compare, lastDay, Month, sumsOf } from '#values';
 import { readBankReconciliation } from './bank-reconciliation.ts';
 import { countExceptions, readBookClose } from './books.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';

@@ -1,10 +1,10 @@
 /**
  * Every checkpoint with its signatures and its time stamp. If the auditor was sent a letter, the letter is included.
  */
-import { querying } from '../database/transaction.ts';
-import { Closes } from '../log/checkpoints.sql.ts';
-import { CheckpointOf } from '../log/closing.sql.ts';
-import { EmailStatus } from '../mail/email.ts';
+import { querying } from '#database/transaction';
+import { Closes } from '#log/checkpoints.sql';
+import { CheckpointOf } from '#log/closing.sql';
+import { EmailStatus } from '#mail/email';
 
 export type CheckpointLetter = CheckpointOf &
   Readonly<{

@@ -1,10 +1,10 @@
 /** The report of a close as plain text, for the command and for the e-mail to finance. Names are cut to the width. */
 
-import { describeDecision } from '../close/feeds.ts';
-import { describeOtherCurrency } from '../close/other-currencies.ts';
-import { describeDifferingCut } from '../ledger/quoted.ts';
-import { printable, table, wrapped } from '../text-table.ts';
-import { Amount, groupThousands, monthName, plural } from '../values.ts';
+import { describeDecision } from '#close/feeds';
+import { describeOtherCurrency } from '#close/other-currencies';
+import { describeDifferingCut } from '#ledger/quoted';
+import { printable, table, wrapped } from '#text-table';
+import { Amount, groupThousands, monthName, plural } from '#values';
 import { PartnerChange } from './close.sql.ts';
 import { CloseReport } from './close.ts';
 

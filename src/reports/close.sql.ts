@@ -1,5 +1,5 @@
-import { querying } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { querying } from '#database/transaction';
+import { Month } from '#month';
 
 export type PartnerChange = Readonly<{
   partner_id: string;

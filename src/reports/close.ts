@@ -3,14 +3,14 @@
  * e-mails. The report is always read from current data. Refusals: month_not_closed.
  */
 
-import { needRows } from '../archive/rows.ts';
-import { readFeedDecisions, StoredFeedDecision } from '../close/feeds.sql.ts';
-import { MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
-import { otherCurrencyJson } from '../close/other-currencies.ts';
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { DifferingCuts, readDifferingCuts } from '../ledger/quoted.sql.ts';
-import { Amount, Month } from '../values.ts';
+import { needRows } from '#archive/rows';
+import { readFeedDecisions, StoredFeedDecision } from '#close/feeds.sql';
+import { MonthFacts, readMonthFacts, readOtherCurrencies } from '#close/months.sql';
+import { otherCurrencyJson } from '#close/other-currencies';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { DifferingCuts, readDifferingCuts } from '#ledger/quoted.sql';
+import { Amount, Month } from '#values';
 import {
   LateRows,
   PartnerChange,

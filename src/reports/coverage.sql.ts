@@ -1,6 +1,6 @@
-import { query, querying, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { Scope } from '../people/scope.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
 
 export type CoverageCell = Readonly<{
   month: Month;

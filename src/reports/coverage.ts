@@ -2,9 +2,9 @@
  * Coverage by partner and closed month. A cell contains the documents, or states that there was no activity, or that
  * there is a gap (rows without a live document).
  */
-import { Transaction } from '../database/transaction.ts';
-import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
-import { Month } from '../month.ts';
+import { Transaction } from '#database/transaction';
+import { readLastClosedBooks } from '#ledger/closed-months.sql';
+import { Month } from '#month';
 import { CoverageCell, CoverageQuestion, readCells, readClosedMonths } from './coverage.sql.ts';
 
 export type Coverage = Readonly<{

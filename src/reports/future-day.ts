@@ -1,5 +1,5 @@
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import { readPresentDay } from './balances.sql.ts';
 
 /** Refuses a report as of a future day, because later payments and documents are unknown. Refusal: date_in_future. */

@@ -3,10 +3,10 @@
  * tables through views.
  */
 import { existsSync } from 'node:fs';
-import { accountsFile } from '../config/accounts.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { Installation } from '../people/audit-events.ts';
+import { accountsFile } from '#config/accounts';
+import { Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { Installation } from '#people/audit-events';
 import { HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
 
 const hasAccounts = ({ environment, settings }: Installation) =>

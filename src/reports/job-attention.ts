@@ -4,7 +4,7 @@
  * alarm. `status` always lists everything.
  */
 
-import { Transaction } from '../database/transaction.ts';
+import { Transaction } from '#database/transaction';
 import { Attention, readUntold, recordAttention } from './jobs.sql.ts';
 
 /**

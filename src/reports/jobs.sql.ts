@@ -1,5 +1,5 @@
-import { executing, query, querying, queryingColumn, Transaction } from '../database/transaction.ts';
-import { LastRun } from '../findings/machine.ts';
+import { executing, query, querying, queryingColumn, Transaction } from '#database/transaction';
+import { LastRun } from '#findings/machine';
 
 export const readLastRuns = querying<LastRun>(`
   SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status, subject

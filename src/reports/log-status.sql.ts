@@ -1,6 +1,6 @@
 /** SQL of the log's state in the status. */
-import { querying, queryingOne, queryingValue } from '../database/transaction.ts';
-import { LOG_FORMS, numberOf } from '../log/forms.ts';
+import { querying, queryingOne, queryingValue } from '#database/transaction';
+import { LOG_FORMS, numberOf } from '#log/forms';
 
 const COUNTS = LOG_FORMS.map(
   ({ kind }) => `SELECT count(*) AS facts FROM ${kind} WHERE ${numberOf(kind)} > :after::bigint`,

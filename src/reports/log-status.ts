@@ -2,12 +2,12 @@
  * The state of the log: its last checkpoint, the facts that no checkpoint covers yet, and how checkpoints are signed.
  */
 import { DateTime } from 'luxon';
-import { Transaction } from '../database/transaction.ts';
-import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { CheckpointOf } from '../log/closing.sql.ts';
-import { readLateSignatures, readSigning, SigningStatus } from '../log/sign.ts';
-import { readLatestKey } from '../log/signatures.sql.ts';
-import { Installation } from '../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { readLastCheckpoint } from '#log/checkpoints.sql';
+import { CheckpointOf } from '#log/closing.sql';
+import { readLateSignatures, readSigning, SigningStatus } from '#log/sign';
+import { readLatestKey } from '#log/signatures.sql';
+import { Installation } from '#people/audit-events';
 import { countFactsAfter, LostKey, readFirstAfter, readLostKey } from './log-status.sql.ts';
 
 export type CheckpointStatus = Readonly<{

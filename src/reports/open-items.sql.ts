@@ -2,8 +2,8 @@
  * The open items on a date, computed from the facts: invoices and credit notes with their balances, and unapplied cash.
  * The dates are those of journal entries, so a report on closed books never changes.
  */
-import { query, Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+import { query, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 
 export type OpenItem = Readonly<{
   document_id: number;

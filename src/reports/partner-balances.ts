@@ -2,8 +2,8 @@
  * The amounts that partners owe today, by currency: open invoices, their overdue part, open credit and unapplied cash.
  * The figures are those of today's aging.
  */
-import { Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+import { Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 import { AgingRow, agingOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';

@@ -1,5 +1,5 @@
-import { query, Transaction } from '../database/transaction.ts';
-import { Scope } from '../people/scope.ts';
+import { query, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 
 type Asked = Readonly<{ scope: Scope; today: string }>;
 

@@ -3,12 +3,12 @@
  * who owes most, and the days sales outstanding. It reads documents and payments, never ledger rows.
  */
 import { DateTime } from 'luxon';
-import { Transaction } from '../database/transaction.ts';
-import { Installation } from '../people/audit-events.ts';
-import { Scope } from '../people/scope.ts';
-import { columnsOf, Sheet } from '../sheet.ts';
-import { table } from '../text-table.ts';
-import { Amount, addDays, compare, dateName, groupThousands, plural, workingDaysFrom } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { Installation } from '#people/audit-events';
+import { Scope } from '#people/scope';
+import { columnsOf, Sheet } from '#sheet';
+import { table } from '#text-table';
+import { Amount, addDays, compare, dateName, groupThousands, plural, workingDaysFrom } from '#values';
 import { ChangeKind, Flow, OpenSum, readChanges, readFlows, readOpenSums } from './position.sql.ts';
 
 /** The weeks shown before and from this week, this week included. */

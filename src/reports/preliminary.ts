@@ -1,7 +1,7 @@
 /** Whether a report is final. A report can still change while the books of its month are open. */
-import { Transaction } from '../database/transaction.ts';
-import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
-import { Month, monthName } from '../month.ts';
+import { Transaction } from '#database/transaction';
+import { readLastClosedBooks } from '#ledger/closed-months.sql';
+import { Month, monthName } from '#month';
 
 export type BooksOfDay = Readonly<{
   preliminary: boolean;

@@ -1,7 +1,7 @@
 /** Converts the balances of a trial balance to one currency. */
 
-import { fitLines, table } from '../text-table.ts';
-import { Amount, dateName, groupThousands } from '../values.ts';
+import { fitLines, table } from '#text-table';
+import { Amount, dateName, groupThousands } from '#values';
 import { Rates, ratesOf } from './rates.ts';
 
 /** An amount on the debit side or on the credit side. The opposite side is zero. */

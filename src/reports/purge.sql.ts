@@ -2,7 +2,7 @@
  * The statements of the purge. A statement deletes a batch of rows that ended before an instant and that may be
  * deleted.
  */
-import { queryingOne } from '../database/transaction.ts';
+import { queryingOne } from '#database/transaction';
 
 /**
  * The number of rows that were deleted from each table, or that would be deleted. For processor events, this is the

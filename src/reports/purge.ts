@@ -3,14 +3,14 @@
  * processor events. The database refuses to delete any other data (make_append_only in migrations/001_foundation.sql).
  * Refusal: paused.
  */
-import { Database } from '../database/database.ts';
-import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { failpoint } from '../failpoint.ts';
-import { eraseEventData } from '../payments/processor-events/erase.ts';
-import { countErasable } from '../payments/processor-events/events.sql.ts';
-import { ActorContext, recordEvent } from '../people/audit-events.ts';
-import { refuseWhilePaused } from '../people/pauses.ts';
+import { Database } from '#database/database';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { eraseEventData } from '#payments/processor-events/erase';
+import { countErasable } from '#payments/processor-events/events.sql';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { refuseWhilePaused } from '#people/pauses';
 import {
   Batch,
   countOver,

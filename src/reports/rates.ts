@@ -2,11 +2,11 @@
  * Reads a rates file: the values of several currencies in one currency, with source and date (docs/general-ledger.md).
  */
 import { z } from 'zod';
-import { readFieldsFile } from '../config/fields-file.ts';
-import { line } from '../config/validation.ts';
-import { refuse } from '../errors/refusals.ts';
-import { parseExactJson } from '../json.ts';
-import { isCurrency, isDate, isZero } from '../values.ts';
+import { readFieldsFile } from '#config/fields-file';
+import { line } from '#config/validation';
+import { refuse } from '#errors/refusals';
+import { parseExactJson } from '#json';
+import { isCurrency, isDate, isZero } from '#values';
 
 const currency = z.string().refine(isCurrency, 'must be an ISO 4217 currency such as USD');
 const PLAIN = /^\d{1,15}(\.\d{1,12})?$/;

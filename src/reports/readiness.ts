@@ -3,29 +3,29 @@
  * and connected account.
  */
 
-import { readApprovers } from '../approvals/requests.sql.ts';
-import { accountKeyVariable, Environment } from '../config/environment.ts';
-import { instructionsFor } from '../config/instructions.ts';
-import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
-import { missingSettings } from '../config/missing-settings.ts';
-import { refusePageOverrides } from '../config/overrides.ts';
-import { Settings } from '../config/settings.ts';
-import { rulesOfOtherDays, Tax, taxRuleFor } from '../config/tax.ts';
-import { Transaction } from '../database/transaction.ts';
-import { readPresentBuyers } from '../delivery/documents.sql.ts';
-import { lacksOfPartner, PresentBuyer } from '../delivery/e-invoice.ts';
-import { trySpecimens } from '../delivery/specimen.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { templatesOf } from '../mail/templates.ts';
-import { ActivePartner, readActivePartners, recordedOtherwise } from '../partners/partners.sql.ts';
-import { Installation } from '../people/audit-events.ts';
-import { changeText } from '../people/field-changes.ts';
-import { proposedByFiles } from '../people/settings-in-force.ts';
-import { OpenProvider } from '../processors/links/provider.ts';
-import { openProvider } from '../processors/links/providers.ts';
-import { Remedy, toDo, toRun } from '../remedy.ts';
-import { readAccountCursors } from '../splits/accounts.sql.ts';
-import { lastDay, Month, monthOf } from '../values.ts';
+import { readApprovers } from '#approvals/requests.sql';
+import { accountKeyVariable, Environment } from '#config/environment';
+import { instructionsFor } from '#config/instructions';
+import { LOG_SIGNING_KEY_FILE } from '#config/log-key';
+import { missingSettings } from '#config/missing-settings';
+import { refusePageOverrides } from '#config/overrides';
+import { Settings } from '#config/settings';
+import { rulesOfOtherDays, Tax, taxRuleFor } from '#config/tax';
+import { Transaction } from '#database/transaction';
+import { readPresentBuyers } from '#delivery/documents.sql';
+import { lacksOfPartner, PresentBuyer } from '#delivery/e-invoice';
+import { trySpecimens } from '#delivery/specimen';
+import { Refusal } from '#errors/refusals';
+import { templatesOf } from '#mail/templates';
+import { ActivePartner, readActivePartners, recordedOtherwise } from '#partners/partners.sql';
+import { Installation } from '#people/audit-events';
+import { changeText } from '#people/field-changes';
+import { proposedByFiles } from '#people/settings-in-force';
+import { OpenProvider } from '#processors/links/provider';
+import { openProvider } from '#processors/links/providers';
+import { Remedy, toDo, toRun } from '#remedy';
+import { readAccountCursors } from '#splits/accounts.sql';
+import { lastDay, Month, monthOf } from '#values';
 
 export type Gap = Readonly<{
   scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';

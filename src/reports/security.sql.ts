@@ -1,5 +1,5 @@
 /** The security log: refused callers, and audit events that changed access, keys or instructions. */
-import { query, Transaction } from '../database/transaction.ts';
+import { query, Transaction } from '#database/transaction';
 
 export type SecurityEvent = Readonly<{
   at: string;

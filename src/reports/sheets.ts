@@ -1,7 +1,7 @@
 /** The reports as spreadsheets, for the files of commands and the console's downloads. */
-import { Month } from '../month.ts';
-import { columnsOf, Sheet } from '../sheet.ts';
-import { ReconciliationException } from '../splits/reconcile-month.ts';
+import { Month } from '#month';
+import { columnsOf, Sheet } from '#sheet';
+import { ReconciliationException } from '#splits/reconcile-month';
 import { AccountStatement, CurrencyAccount } from './account-statement.ts';
 import { Aging, BUCKETS } from './aging.ts';
 import { CloseReport } from './close.ts';

@@ -1,14 +1,14 @@
 /**
  * The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width.
  */
-import { lateFeeds, missingFeeds } from '../close/feeds.ts';
-import { Settings } from '../config/settings.ts';
-import { describeDifferingCut } from '../ledger/quoted.ts';
-import { keyIdOf } from '../log/note.ts';
-import { factsOf } from '../log/text.ts';
-import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { counted, duration, minuteOf, plural } from '../text.ts';
-import { printable, table, wrapped } from '../text-table.ts';
+import { lateFeeds, missingFeeds } from '#close/feeds';
+import { Settings } from '#config/settings';
+import { describeDifferingCut } from '#ledger/quoted';
+import { keyIdOf } from '#log/note';
+import { factsOf } from '#log/text';
+import { describeToldNotSeen } from '#splits/told-not-seen';
+import { counted, duration, minuteOf, plural } from '#text';
+import { printable, table, wrapped } from '#text-table';
 import { isSameKey } from './log-status.ts';
 import { Status } from './status.ts';
 

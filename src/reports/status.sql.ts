@@ -1,5 +1,5 @@
-import { querying, queryingOne } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { querying, queryingOne } from '#database/transaction';
+import { Month } from '#month';
 
 export const readInstalled = queryingOne<{ environment: string; app_role: boolean; partners: number }>(`
   SELECT environment, current_user = 'reckoner_app' AS app_role, (SELECT count(*) FROM partners) AS partners

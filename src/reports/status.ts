@@ -1,18 +1,18 @@
 /** The state of the system: months, unsent e-mails, the jobs' latest runs, and urgent findings (findings/). */
 
 import { DateTime } from 'luxon';
-import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
-import { Feeds } from '../close/feeds.ts';
-import { readLedgerState, readPartnerZones } from '../close/months.sql.ts';
-import { readClockDifference } from '../database/fitness.ts';
-import { Transaction } from '../database/transaction.ts';
-import { LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
-import { Move, readMove } from '../documents/last-seen.sql.ts';
-import { openAtProcessors, staleAccounts, troubledWebhooks } from '../findings/accounts.ts';
-import { mailFailure, refusedInARow } from '../findings/emails.ts';
-import { Finding, isUrgent } from '../findings/finding.ts';
-import { capped, readFindings } from '../findings/findings.ts';
-import { failedJobs, forgottenPause, LastRun, wrongClock } from '../findings/machine.ts';
+import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '#close/close';
+import { Feeds } from '#close/feeds';
+import { readLedgerState, readPartnerZones } from '#close/months.sql';
+import { readClockDifference } from '#database/fitness';
+import { Transaction } from '#database/transaction';
+import { LinkTrouble, readLinkTroubles } from '#delivery/links/links.sql';
+import { Move, readMove } from '#documents/last-seen.sql';
+import { openAtProcessors, staleAccounts, troubledWebhooks } from '#findings/accounts';
+import { mailFailure, refusedInARow } from '#findings/emails';
+import { Finding, isUrgent } from '#findings/finding';
+import { capped, readFindings } from '#findings/findings';
+import { failedJobs, forgottenPause, LastRun, wrongClock } from '#findings/machine';
 import {
   missingCheckpoints,
   missingHandOffs,
@@ -23,30 +23,24 @@ import {
   openMonths,
   signingKeys,
   waitingFeeds,
-} from '../findings/months.ts';
-import { notPaidOut, receiptOf } from '../findings/payments.ts';
-import { DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.sql.ts';
-import { EmailStatus } from '../mail/email.ts';
-import { EmailKind } from '../mail/kinds.ts';
-import { readEmails } from '../mail/log.sql.ts';
-import { nameOf, remediesOf } from '../mail/log.ts';
-import {
-  countDeliveries,
-  countOtherEmails,
-  RefusedInARow,
-  readMailFailure,
-  readRefusedInARow,
-} from '../mail/outbox.sql.ts';
-import { Month } from '../month.ts';
-import { readWebhookHealth, WebhookHealth } from '../partner-events/health.ts';
-import { ExceptionKind } from '../payments/exceptions.sql.ts';
-import { countKinds, listExceptions } from '../payments/exceptions.ts';
-import { Installation } from '../people/audit-events.ts';
-import { Pause, readPauses } from '../people/pauses.sql.ts';
-import { Differences, proposedByFiles } from '../people/settings-in-force.ts';
-import { Remedy } from '../remedy.ts';
-import { AccountHealth, readAccountHealth } from '../splits/account-health.ts';
-import { readToldNotSeen, ToldNotSeen } from '../splits/payouts.sql.ts';
+} from '#findings/months';
+import { notPaidOut, receiptOf } from '#findings/payments';
+import { DifferingCuts, readOpenDifferingCuts } from '#ledger/quoted.sql';
+import { EmailStatus } from '#mail/email';
+import { EmailKind } from '#mail/kinds';
+import { nameOf, remediesOf } from '#mail/log';
+import { readEmails } from '#mail/log.sql';
+import { countDeliveries, countOtherEmails, RefusedInARow, readMailFailure, readRefusedInARow } from '#mail/outbox.sql';
+import { Month } from '#month';
+import { readWebhookHealth, WebhookHealth } from '#partner-events/health';
+import { countKinds, listExceptions } from '#payments/exceptions';
+import { ExceptionKind } from '#payments/exceptions.sql';
+import { Installation } from '#people/audit-events';
+import { Pause, readPauses } from '#people/pauses.sql';
+import { Differences, proposedByFiles } from '#people/settings-in-force';
+import { Remedy } from '#remedy';
+import { AccountHealth, readAccountHealth } from '#splits/account-health';
+import { readToldNotSeen, ToldNotSeen } from '#splits/payouts.sql';
 import { HandOff } from './books.sql.ts';
 import { BooksStatus, readBooksStatus } from './books-status.ts';
 import { readDueHandOffs } from './hand-offs.ts';

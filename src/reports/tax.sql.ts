@@ -1,5 +1,5 @@
-import { TaxCategory } from '../config/tax.ts';
-import { querying, queryingOne } from '../database/transaction.ts';
+import { TaxCategory } from '#config/tax';
+import { querying, queryingOne } from '#database/transaction';
 
 export type TaxLine = Readonly<{
   /** The country of the partners' addresses; empty if unknown. */

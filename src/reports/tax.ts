@@ -2,11 +2,11 @@
  * The tax report: the tax of documents issued and voided between two days, by country, category, rate and currency. The
  * report states whether its tax equals the journal's tax accounts. Refusal: argument_invalid.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { columnsOf, Sheet } from '../sheet.ts';
-import { table } from '../text-table.ts';
-import { Amount, dateName, groupThousands } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { columnsOf, Sheet } from '#sheet';
+import { table } from '#text-table';
+import { Amount, dateName, groupThousands } from '#values';
 import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
 import { countTaxDifferences, readTaxLines, TaxLine } from './tax.sql.ts';
 

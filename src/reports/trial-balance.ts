@@ -1,8 +1,8 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
 
-import { Transaction } from '../database/transaction.ts';
-import { table } from '../text-table.ts';
-import { Amount, compare, dateName, groupThousands } from '../values.ts';
+import { Transaction } from '#database/transaction';
+import { table } from '#text-table';
+import { Amount, compare, dateName, groupThousands } from '#values';
 import { Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
 import { describePresentation, Presentation, presented, sidesOf } from './presentation.ts';

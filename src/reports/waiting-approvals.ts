@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
-import { readRequests } from '../approvals/requests.sql.ts';
-import { statusOf } from '../approvals/requests.ts';
-import { Transaction } from '../database/transaction.ts';
+import { statusOf } from '#approvals/requests';
+import { readRequests } from '#approvals/requests.sql';
+import { Transaction } from '#database/transaction';
 
 export type WaitingApproval = Readonly<{
   request_id: number;

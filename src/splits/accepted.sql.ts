@@ -1,5 +1,5 @@
-import { prepared, query, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { prepared, query, Transaction } from '#database/transaction';
+import { Month } from '#month';
 
 export type AcceptedRow = Readonly<{
   partner_id: string;

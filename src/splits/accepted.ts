@@ -2,11 +2,11 @@
  * The plan of a quote in the ledger: the processor requests that the partner must make for the quote and for each
  * requote. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
  */
-import { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
-import { PlanOptions, planSplit, Routing, SplitImpossible, SplitPlan } from '../processors/processors.ts';
-import { AcceptanceAnswer as Acceptance } from '../quotes/accept.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Amount } from '#money';
+import { PlanOptions, planSplit, Routing, SplitImpossible, SplitPlan } from '#processors/processors';
+import { AcceptanceAnswer as Acceptance } from '#quotes/accept';
 import { AcceptedRow, readAcceptances, readConnectedAcceptances } from './accepted.sql.ts';
 
 export type QuotePlan = Routing &

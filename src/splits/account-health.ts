@@ -1,7 +1,7 @@
 /** The state of the connected accounts: how far each account was read, and the open items of the latest statements. */
 import { DateTime } from 'luxon';
-import { raiseWorkMemory, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { raiseWorkMemory, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { AccountCursor, readAccountCursors } from './accounts.sql.ts';
 import { countUnmatchedBalanceTransactions } from './match.sql.ts';
 import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';

@@ -1,4 +1,4 @@
-import { LOCKS, takeLock } from '../database/locks.ts';
+import { LOCKS, takeLock } from '#database/locks';
 import {
   executing,
   query,
@@ -7,9 +7,9 @@ import {
   queryingFirst,
   queryingValue,
   Transaction,
-} from '../database/transaction.ts';
-import { Month } from '../month.ts';
-import { Scope } from '../people/scope.ts';
+} from '#database/transaction';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
 
 /**
  * Locks the recording and allocation of balance transactions. The locks are always taken in this order: this lock, the

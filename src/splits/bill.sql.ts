@@ -1,6 +1,6 @@
-import { execute, executing, Transaction } from '../database/transaction.ts';
-import { createEmptyDrafts } from '../documents/issue/drafts.sql.ts';
-import { Month } from '../month.ts';
+import { execute, executing, Transaction } from '#database/transaction';
+import { createEmptyDrafts } from '#documents/issue/drafts.sql';
+import { Month } from '#month';
 
 /** Drafts one invoice for each partner and currency, with a line for each policy and month. */
 export async function draftMissingShares(

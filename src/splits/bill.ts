@@ -4,15 +4,15 @@
  * their sales. Refusals: month_not_closed, clock_behind.
  */
 
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { beginIssue, IssueContext } from '../documents/issue/context.ts';
-import { issueDocuments } from '../documents/issue/issue.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import { Month } from '../month.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { beginIssue, IssueContext } from '#documents/issue/context';
+import { issueDocuments } from '#documents/issue/issue';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readClosedMonth } from '#ledger/closed-months.sql';
+import { Month } from '#month';
+import { recordEvent } from '#people/audit-events';
 import { lockProcessor } from './accounts.sql.ts';
 import { draftMissingShares, insertMissingShares } from './bill.sql.ts';
 import { reconcileMonth } from './reconcile-month.ts';

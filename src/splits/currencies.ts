@@ -2,10 +2,10 @@
  * When a partner with a connected account is imported, checks whether prices in its currency can be split. A check
  * after an acceptance would be too late. Refusal: partners_invalid.
  */
-import { refuse } from '../errors/refusals.ts';
-import { minorDigits } from '../money.ts';
-import { PartnerRecord } from '../partners/file.ts';
-import { PROCESSOR } from '../processors/processors.ts';
+import { refuse } from '#errors/refusals';
+import { minorDigits } from '#money';
+import { PartnerRecord } from '#partners/file';
+import { PROCESSOR } from '#processors/processors';
 
 export function refuseUnsplittable(partners: readonly PartnerRecord[], file: string) {
   const problems = partners.flatMap(({ arrangement, currency }, index) =>

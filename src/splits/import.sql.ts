@@ -1,5 +1,5 @@
-import { executing, query, querying, Transaction } from '../database/transaction.ts';
-import { BalanceTransaction } from '../processors/processor.ts';
+import { executing, query, querying, Transaction } from '#database/transaction';
+import { BalanceTransaction } from '#processors/processor';
 import { Recording } from './accounts.sql.ts';
 
 /**

@@ -4,17 +4,17 @@
  * balance_transactions_invalid, settlement_invalid, file_format_unknown.
  */
 import { createHash } from 'node:crypto';
-import { lockLedgerShared } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { moneyText } from '../money.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { settlePayoutsOfAccounts } from '../payments/settle-payouts.ts';
-import { recordEvent } from '../people/audit-events.ts';
-import { BalanceTransaction } from '../processors/processor.ts';
-import { PROBLEMS_TOLD } from '../reading/limits.ts';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { IssueContext } from '#documents/issue/context';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { moneyText } from '#money';
+import { readPartners } from '#partners/partners.sql';
+import { settlePayoutsOfAccounts } from '#payments/settle-payouts';
+import { recordEvent } from '#people/audit-events';
+import { BalanceTransaction } from '#processors/processor';
+import { PROBLEMS_TOLD } from '#reading/limits';
 import {
   ConnectedPartner,
   insertReading,

@@ -1,4 +1,4 @@
-import { execute, querying, Transaction } from '../database/transaction.ts';
+import { execute, querying, Transaction } from '#database/transaction';
 
 export type ShareOfBilled = Readonly<{
   share_allocation_id: number;

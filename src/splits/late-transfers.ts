@@ -3,15 +3,15 @@
  * invoice. For this, a part of the share becomes a payment. A reversed transfer reverses the payment.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
-import { lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from '../payments/context.ts';
-import { processorIdentity, shareIdentity } from '../payments/identities.ts';
-import { insertApplications, insertPaymentSources, insertPayments, NewApplication } from '../payments/insert.sql.ts';
-import { readPayables } from '../payments/open-items.sql.ts';
-import { reinstate, reverseAll } from '../payments/reverse.ts';
+import { Transaction } from '#database/transaction';
+import { IssueContext } from '#documents/issue/context';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from '#payments/context';
+import { processorIdentity, shareIdentity } from '#payments/identities';
+import { insertApplications, insertPaymentSources, insertPayments, NewApplication } from '#payments/insert.sql';
+import { readPayables } from '#payments/open-items.sql';
+import { reinstate, reverseAll } from '#payments/reverse';
 import { Recording } from './accounts.sql.ts';
 import {
   BilledQuote,

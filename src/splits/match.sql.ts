@@ -7,7 +7,7 @@ import {
   queryingOne,
   queryingValue,
   Transaction,
-} from '../database/transaction.ts';
+} from '#database/transaction';
 import { Recording } from './accounts.sql.ts';
 import { NamedQuote } from './reconcile.sql.ts';
 

@@ -5,14 +5,14 @@
  * share_paid_back, balance_transaction_not_open.
  */
 
-import { Transaction } from '../database/transaction.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { typedAmount } from '../errors/amounts.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { Amount, sumsOf } from '../money.ts';
-import { Remedy, toDo } from '../remedy.ts';
+import { Transaction } from '#database/transaction';
+import { IssueContext } from '#documents/issue/context';
+import { typedAmount } from '#errors/amounts';
+import { refuse, refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { Amount, sumsOf } from '#money';
+import { Remedy, toDo } from '#remedy';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
 import {

@@ -1,5 +1,5 @@
-import { executing, query, querying, Transaction } from '../database/transaction.ts';
-import { Amount, Month } from '../values.ts';
+import { executing, query, querying, Transaction } from '#database/transaction';
+import { Amount, Month } from '#values';
 import { Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
 /** Reads the payouts that an account made since a time, if their contents are unknown and can be requested. */

@@ -6,14 +6,14 @@
  * balance_transactions_invalid, processor_unreachable.
  */
 import { DateTime } from 'luxon';
-import { accountKeyVariable, Environment } from '../config/environment.ts';
-import { Database } from '../database/database.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { settlePayoutsOfAccounts } from '../payments/settle-payouts.ts';
-import { BalanceTransaction, BalanceTransactionSource, ProcessorAccess, Unavailable } from '../processors/processor.ts';
-import { PROCESSOR } from '../processors/processors.ts';
+import { accountKeyVariable, Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { IssueContext } from '#documents/issue/context';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { settlePayoutsOfAccounts } from '#payments/settle-payouts';
+import { BalanceTransaction, BalanceTransactionSource, ProcessorAccess, Unavailable } from '#processors/processor';
+import { PROCESSOR } from '#processors/processors';
 import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './accounts.sql.ts';
 import { allocateShares, beginRecording, ImportReport, recordBalanceTransactions } from './import.ts';
 import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.ts';

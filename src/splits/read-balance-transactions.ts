@@ -2,12 +2,12 @@
  * Reads a file with one balance transaction per line, as the processor's API returns it with `source` expanded.
  * Refusals: balance_transactions_invalid, file_items_too_many.
  */
-import { FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
-import { parseExactJson } from '../json.ts';
-import { BalanceTransaction } from '../processors/processor.ts';
-import { PROCESSOR } from '../processors/processors.ts';
-import { GivenFile, readerOf } from '../reading/aside.ts';
-import { linesOf, readUntilTold } from '../reading/limits.ts';
+import { FieldProblem, reasonOf, refuse } from '#errors/refusals';
+import { parseExactJson } from '#json';
+import { BalanceTransaction } from '#processors/processor';
+import { PROCESSOR } from '#processors/processors';
+import { GivenFile, readerOf } from '#reading/aside';
+import { linesOf, readUntilTold } from '#reading/limits';
 
 export const balanceTransactionFile = readerOf(
   import.meta.url,

@@ -3,9 +3,9 @@
  * (reading/aside.ts): 10,000 lines take a quarter of a second, during which no other call would be answered.
  */
 import { parse } from 'csv-parse/sync';
-import { reasonOf } from '../errors/refusals.ts';
-import { GivenFile, readerOf } from '../reading/aside.ts';
-import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../reading/limits.ts';
+import { reasonOf } from '#errors/refusals';
+import { GivenFile, readerOf } from '#reading/aside';
+import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '#reading/limits';
 import { lineProblem, readSettlement, SettlementProblem } from './settlement.ts';
 
 type SettlementTask = GivenFile &

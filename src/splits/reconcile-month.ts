@@ -5,9 +5,9 @@
  */
 
 import { DateTime } from 'luxon';
-import { Settings } from '../config/settings.ts';
-import { Transaction } from '../database/transaction.ts';
-import { Amount, compare, isZero, Month, monthInterval } from '../values.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { Amount, compare, isZero, Month, monthInterval } from '#values';
 import { NotPaidOut, PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   MatchedQuotes,

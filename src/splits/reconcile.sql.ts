@@ -1,5 +1,5 @@
-import { query, querying, queryingColumn, queryingOne, queryOne, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { query, querying, queryingColumn, queryingOne, queryOne, Transaction } from '#database/transaction';
+import { Month } from '#month';
 
 /** The expected and received amounts of a quote over its whole life, in its currency. */
 export type QuotePosition = Readonly<{

@@ -1,10 +1,10 @@
 /** Records the reversals that wait for a person, once the processor has taken our share back (service.md 7.5). */
-import { lockImporters } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { HeldRow, RoutedRequest, readRoutedRequests } from '../ledger/held.sql.ts';
-import { recordTakenBack } from '../ledger/held.ts';
-import { inTenThousandths } from '../ledger/row.ts';
+import { lockImporters } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { IssueContext } from '#documents/issue/context';
+import { recordTakenBack } from '#ledger/held';
+import { HeldRow, RoutedRequest, readRoutedRequests } from '#ledger/held.sql';
+import { inTenThousandths } from '#ledger/row';
 import { lockProcessor } from './accounts.sql.ts';
 
 /** The next call records further requests. */

@@ -1,5 +1,5 @@
-import { query, querying, Transaction } from '../database/transaction.ts';
-import { Month } from '../month.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { Recording } from './accounts.sql.ts';
 
 export type ReversedTransfer = Readonly<{

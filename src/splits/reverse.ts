@@ -6,19 +6,19 @@
  * account_needed, balance_transaction_not_reversible, argument_invalid.
  */
 
-import { lockImporters } from '../database/ledger-lock.ts';
-import { Transaction } from '../database/transaction.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { typedAmount } from '../errors/amounts.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { HeldRow, readHeldRows } from '../ledger/held.sql.ts';
-import { decideRecorded, heldLine, TAKEN_BACK } from '../ledger/held.ts';
-import { importRows } from '../ledger/import.ts';
-import { IDENTIFIER } from '../partners/file.ts';
-import { recordEvent } from '../people/audit-events.ts';
-import { Amount, amountProblem, Month, minorDigits } from '../values.ts';
+import { lockImporters } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { IssueContext } from '#documents/issue/context';
+import { typedAmount } from '#errors/amounts';
+import { refuse, refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { decideRecorded, heldLine, TAKEN_BACK } from '#ledger/held';
+import { HeldRow, readHeldRows } from '#ledger/held.sql';
+import { importRows } from '#ledger/import';
+import { IDENTIFIER } from '#partners/file';
+import { recordEvent } from '#people/audit-events';
+import { Amount, amountProblem, Month, minorDigits } from '#values';
 import { lockProcessor } from './accounts.sql.ts';
 import { findBalanceTransaction } from './match.ts';
 import { recordRequestedReversals } from './requested.ts';

@@ -1,4 +1,4 @@
-import { queryingFirst } from '../database/transaction.ts';
+import { queryingFirst } from '#database/transaction';
 
 type UnmatchedLine = Readonly<{
   line: number;

@@ -2,12 +2,12 @@
  * Settlement files that partners send by API calls. A file is imported only once, as by the command. Returns the state
  * of the file's lines. Refusals: partner_not_connected, settlement_invalid, settlement_file_unknown.
  */
-import { Database } from '../database/database.ts';
-import { Transaction } from '../database/transaction.ts';
-import { IssueContext } from '../documents/issue/context.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Caller } from '../quotes/quotes.sql.ts';
-import { GivenFile, readAside } from '../reading/aside.ts';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { IssueContext } from '#documents/issue/context';
+import { refuse } from '#errors/refusals';
+import { Caller } from '#quotes/quotes.sql';
+import { GivenFile, readAside } from '#reading/aside';
 import { lockProcessor } from './accounts.sql.ts';
 import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } from './import.ts';
 import { readSettlementText, SettlementReading, settlementFile } from './read-settlement.ts';

@@ -4,10 +4,10 @@
  * processor, it is the only source. Amounts are in major units; reversed transfers are negative. Pure.
  */
 import { z } from 'zod';
-import { LineProblem } from '../errors/refusals.ts';
-import { timeProblem } from '../ledger/row.ts';
-import { IDENTIFIER } from '../partners/file.ts';
-import { amountProblem, isCurrency, minorDigits, names } from '../values.ts';
+import { LineProblem } from '#errors/refusals';
+import { timeProblem } from '#ledger/row';
+import { IDENTIFIER } from '#partners/file';
+import { amountProblem, isCurrency, minorDigits, names } from '#values';
 
 const REQUIRED = names('quote_id transfer payment amount');
 const OPTIONAL = names('requote_id currency occurred_at kind refunded reversal_id');

@@ -2,7 +2,7 @@
  * Describes an amount and its age in `assets:processor`. This is money that a processor or a settlement file reported,
  * but that no payout has brought to the bank. A settlement file is only a partner's claim until the bank confirms it.
  */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { ToldNotSeen } from './payouts.sql.ts';
 
 /** Writes `acct_1: 29.40 USD reported but not received at the bank, the oldest from 2026-08-03`. */

@@ -2,7 +2,7 @@
  * Compares the received amount of each quote with the expected amount, to the cent. The functions are pure: SQL
  * computes the sums, and the caller supplies the time.
  */
-import { Amount } from '../money.ts';
+import { Amount } from '#money';
 import { PayoutState } from './payouts.sql.ts';
 import { QuotePosition } from './reconcile.sql.ts';
 

@@ -1,11 +1,4 @@
-import { creditInvoice } from '../../documents/credit.ts';
-import { documentJson } from '../../documents/document.ts';
-import { DocumentRow } from '../../documents/documents.sql.ts';
-import { refuseField } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { isZero, moneyText } from '../../money.ts';
-import { wrapped } from '../../text-table.ts';
-import { amount, defineAction, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '../action.ts';
+import { amount, defineAction, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '#actions/action';
 import {
   adjustmentsOf,
   amountsIn,
@@ -17,7 +10,14 @@ import {
   followBalance,
   isUnsent,
   OF_DOCUMENT,
-} from '../documents.ts';
+} from '#actions/documents';
+import { creditInvoice } from '#documents/credit';
+import { documentJson } from '#documents/document';
+import { DocumentRow } from '#documents/documents.sql';
+import { refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { isZero, moneyText } from '#money';
+import { wrapped } from '#text-table';
 
 /** A placeholder for the document number, which is assigned when the document is issued. */
 const NOTE = 'the credit note';

@@ -1,6 +1,6 @@
-import { recordPortalDelivery } from '../../documents/portal-delivery.ts';
-import { date, defineAction, documentNumber, line } from '../action.ts';
-import { emailText, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { date, defineAction, documentNumber, line } from '#actions/action';
+import { emailText, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { recordPortalDelivery } from '#documents/portal-delivery';
 
 export const invoiceDelivered = defineAction({
   name: 'invoice.delivered',

@@ -1,7 +1,7 @@
-import { holdDocument, releaseDocument } from '../../documents/hold.ts';
-import { toDo } from '../../remedy.ts';
-import { defineAction, documentNumber, text } from '../action.ts';
-import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { defineAction, documentNumber, text } from '#actions/action';
+import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { holdDocument, releaseDocument } from '#documents/hold';
+import { toDo } from '#remedy';
 
 export const invoiceHold = defineAction({
   name: 'invoice.hold',

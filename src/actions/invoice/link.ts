@@ -1,11 +1,11 @@
-import { Transaction } from '../../database/transaction.ts';
-import { changeLink, LinkChange } from '../../delivery/change-link.ts';
-import { readDocuments } from '../../documents/documents.sql.ts';
-import { refuseField } from '../../errors/refusals.ts';
-import { Remedy, toDo } from '../../remedy.ts';
-import { wrapped } from '../../text-table.ts';
-import { defineAction, documentNumber, Facts, text } from '../action.ts';
-import { OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { defineAction, documentNumber, Facts, text } from '#actions/action';
+import { OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { Transaction } from '#database/transaction';
+import { changeLink, LinkChange } from '#delivery/change-link';
+import { readDocuments } from '#documents/documents.sql';
+import { refuseField } from '#errors/refusals';
+import { Remedy, toDo } from '#remedy';
+import { wrapped } from '#text-table';
 
 type Next = Readonly<{
   says: string;

@@ -1,17 +1,17 @@
-import { Transaction } from '../../database/transaction.ts';
-import { linkProvider } from '../../delivery/payment-link.ts';
-import { findOtherLinks } from '../../delivery/printed-link.ts';
-import { readContents } from '../../documents/content.sql.ts';
-import { documentJson } from '../../documents/document.ts';
-import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import { Rerun, RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { fieldName } from '../../field-names.ts';
-import { table } from '../../text-table.ts';
-import { Month, moneyText } from '../../values.ts';
-import { defineAction, Facts, flag, month, onLatestDate, partner, Report, text } from '../action.ts';
-import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
+import { defineAction, Facts, flag, month, onLatestDate, partner, Report, text } from '#actions/action';
+import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '#actions/documents';
+import { Transaction } from '#database/transaction';
+import { linkProvider } from '#delivery/payment-link';
+import { findOtherLinks } from '#delivery/printed-link';
+import { readContents } from '#documents/content.sql';
+import { documentJson } from '#documents/document';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { Rerun, RerunOptions, rerunDocument, rerunMonth } from '#documents/rerun';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { table } from '#text-table';
+import { Month, moneyText } from '#values';
 
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',

@@ -1,6 +1,6 @@
-import { resendDocument } from '../../delivery/resend.ts';
-import { defineAction, documentNumber, text } from '../action.ts';
-import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { defineAction, documentNumber, text } from '#actions/action';
+import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { resendDocument } from '#delivery/resend';
 
 export const invoiceResend = defineAction({
   name: 'invoice.resend',

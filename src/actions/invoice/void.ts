@@ -1,8 +1,8 @@
-import { voidDocument } from '../../documents/void.ts';
-import { failpoint } from '../../failpoint.ts';
-import { toDo } from '../../remedy.ts';
-import { defineAction, documentNumber, note, onLatestDate, reason } from '../action.ts';
-import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { defineAction, documentNumber, note, onLatestDate, reason } from '#actions/action';
+import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { voidDocument } from '#documents/void';
+import { failpoint } from '#failpoint';
+import { toDo } from '#remedy';
 
 export const invoiceVoid = defineAction({
   name: 'invoice.void',

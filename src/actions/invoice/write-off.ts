@@ -1,8 +1,8 @@
-import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
-import { failpoint } from '../../failpoint.ts';
-import { moneyText } from '../../money.ts';
-import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
-import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { defineAction, documentNumber, onLatestDate, reason } from '#actions/action';
+import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { undoWriteOff, writeOffInvoice } from '#documents/write-off';
+import { failpoint } from '#failpoint';
+import { moneyText } from '#money';
 
 export const invoiceWriteOff = defineAction({
   name: 'invoice.write_off',

@@ -1,6 +1,6 @@
-import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
-import { amount, date, defineAction, reason, several, text, whole } from '../action.ts';
-import { documentFacts, partnersOfDocuments } from '../documents.ts';
+import { amount, date, defineAction, reason, several, text, whole } from '#actions/action';
+import { documentFacts, partnersOfDocuments } from '#actions/documents';
+import { applyPayment, unapplyPayment } from '#payments/apply';
 import {
   fallOf,
   movedOf,

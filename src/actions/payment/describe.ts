@@ -1,15 +1,15 @@
-import { Adjustment } from '../../approvals/amounts-before.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { Amount, groupThousands, isZero } from '../../money.ts';
-import { readPartners } from '../../partners/partners.sql.ts';
-import { PaymentJson, paymentJson } from '../../payments/payment.ts';
-import { readPayments, readSmallDifferences } from '../../payments/payments.sql.ts';
-import { withCode } from '../../payments/reverse.ts';
-import { NOBODY } from '../../people/roles.ts';
-import { printable, wrapped } from '../../text-table.ts';
-import { Facts, FactsChange, Partners, Report } from '../action.ts';
-import { documentFacts } from '../documents.ts';
+import { Facts, FactsChange, Partners, Report } from '#actions/action';
+import { documentFacts } from '#actions/documents';
+import { Adjustment } from '#approvals/amounts-before';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Amount, groupThousands, isZero } from '#money';
+import { readPartners } from '#partners/partners.sql';
+import { PaymentJson, paymentJson } from '#payments/payment';
+import { readPayments, readSmallDifferences } from '#payments/payments.sql';
+import { withCode } from '#payments/reverse';
+import { NOBODY } from '#people/roles';
+import { printable, wrapped } from '#text-table';
 
 export async function onePayment(tx: Transaction, paymentId: number): Promise<PaymentJson> {
   const [row] = await readPayments(tx, { ids: [paymentId] });

@@ -1,12 +1,12 @@
-import { Transaction } from '../../database/transaction.ts';
-import { failpoint } from '../../failpoint.ts';
-import { EventsReport, processEvents } from '../../payments/processor-events/process.ts';
-import { eventFile } from '../../payments/processor-events/read.ts';
-import { storeEvents } from '../../payments/processor-events/store.ts';
-import { plural } from '../../text.ts';
-import { printable, wrapped } from '../../text-table.ts';
-import { ActionContext, defineAction, Facts, FileInput, file } from '../action.ts';
-import { contentOf } from '../contents.ts';
+import { ActionContext, defineAction, Facts, FileInput, file } from '#actions/action';
+import { contentOf } from '#actions/contents';
+import { Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { EventsReport, processEvents } from '#payments/processor-events/process';
+import { eventFile } from '#payments/processor-events/read';
+import { storeEvents } from '#payments/processor-events/store';
+import { plural } from '#text';
+import { printable, wrapped } from '#text-table';
 
 export const paymentEvents = defineAction({
   name: 'payment.events',

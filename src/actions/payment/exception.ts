@@ -1,8 +1,8 @@
-import { Transaction } from '../../database/transaction.ts';
-import { readExceptions } from '../../payments/exceptions.sql.ts';
-import { closeException } from '../../payments/exceptions.ts';
-import { printable } from '../../text-table.ts';
-import { defineAction, reason, text } from '../action.ts';
+import { defineAction, reason, text } from '#actions/action';
+import { Transaction } from '#database/transaction';
+import { closeException } from '#payments/exceptions';
+import { readExceptions } from '#payments/exceptions.sql';
+import { printable } from '#text-table';
 
 export const paymentCloseException = defineAction({
   name: 'payment.close_exception',

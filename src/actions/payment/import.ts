@@ -1,13 +1,13 @@
-import { failpoint } from '../../failpoint.ts';
-import { BANK_FORMATS } from '../../payments/bank/read.ts';
-import { readBankFileAside } from '../../payments/bank/read-aside.ts';
-import { BankImport, importBankFile } from '../../payments/bank-import/import.ts';
-import { LineReport } from '../../payments/bank-import/report.ts';
-import { printable, table, wrapped } from '../../text-table.ts';
-import { Amount, groupThousands, plural } from '../../values.ts';
-import { ActionContext, choice, defineAction, Facts, FileInput, file, text } from '../action.ts';
-import { contentBy } from '../contents.ts';
-import { amountsIn } from '../documents.ts';
+import { ActionContext, choice, defineAction, Facts, FileInput, file, text } from '#actions/action';
+import { contentBy } from '#actions/contents';
+import { amountsIn } from '#actions/documents';
+import { failpoint } from '#failpoint';
+import { BANK_FORMATS } from '#payments/bank/read';
+import { readBankFileAside } from '#payments/bank/read-aside';
+import { BankImport, importBankFile } from '#payments/bank-import/import';
+import { LineReport } from '#payments/bank-import/report';
+import { printable, table, wrapped } from '#text-table';
+import { Amount, groupThousands, plural } from '#values';
 import { amountOf, smallDifferencesOf } from './describe.ts';
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);

@@ -1,10 +1,10 @@
-import { Transaction } from '../../database/transaction.ts';
-import { failpoint } from '../../failpoint.ts';
-import { assignPayment } from '../../payments/assign.ts';
-import { forgetAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
-import { printable } from '../../text-table.ts';
-import { defineAction, partner, text, whole } from '../action.ts';
-import { amountsIn } from '../documents.ts';
+import { defineAction, partner, text, whole } from '#actions/action';
+import { amountsIn } from '#actions/documents';
+import { Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { assignPayment } from '#payments/assign';
+import { forgetAccount, readPayerAccounts } from '#payments/payer-accounts';
+import { printable } from '#text-table';
 import { OF_PAYMENT, partnersOfPayment, paymentName, reportPayment } from './describe.ts';
 
 export const paymentAssign = defineAction({

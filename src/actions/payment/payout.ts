@@ -1,8 +1,8 @@
-import { PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
-import { settlePayout } from '../../payments/settle-payouts.ts';
-import { Amount, plural } from '../../values.ts';
-import { defineAction, several, text, whole } from '../action.ts';
-import { amountsIn } from '../documents.ts';
+import { defineAction, several, text, whole } from '#actions/action';
+import { amountsIn } from '#actions/documents';
+import { PayoutRow, readPayouts } from '#payments/payouts.sql';
+import { settlePayout } from '#payments/settle-payouts';
+import { Amount, plural } from '#values';
 
 export const paymentSettle = defineAction({
   name: 'payment.settle',

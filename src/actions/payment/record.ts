@@ -1,11 +1,11 @@
-import { refuse } from '../../errors/refusals.ts';
-import { fieldName } from '../../field-names.ts';
-import { Amount } from '../../money.ts';
-import { enteredLater } from '../../payments/context.ts';
-import { METHODS } from '../../payments/enums.ts';
-import { recordPayment } from '../../payments/record.ts';
-import { amount, choice, date, defineAction, partner, text } from '../action.ts';
-import { documentFacts, partnersOfDocuments } from '../documents.ts';
+import { amount, choice, date, defineAction, partner, text } from '#actions/action';
+import { documentFacts, partnersOfDocuments } from '#actions/documents';
+import { refuse } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { Amount } from '#money';
+import { enteredLater } from '#payments/context';
+import { METHODS } from '#payments/enums';
+import { recordPayment } from '#payments/record';
 import { described, labelled, onePayment, paymentFacts, smallDifferencesOf } from './describe.ts';
 
 export const paymentRecord = defineAction({

@@ -1,8 +1,8 @@
-import { enteredLater } from '../../payments/context.ts';
-import { REVERSAL_KINDS } from '../../payments/enums.ts';
-import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
-import { amount, choice, date, defineAction, reason, text, whole } from '../action.ts';
-import { BANK_LINE } from '../bank.ts';
+import { amount, choice, date, defineAction, reason, text, whole } from '#actions/action';
+import { BANK_LINE } from '#actions/bank';
+import { enteredLater } from '#payments/context';
+import { REVERSAL_KINDS } from '#payments/enums';
+import { reversePayment, whatIsOwedAgain } from '#payments/reverse';
 import { movedOf, OF_PAYMENT, onePayment, reportPayment } from './describe.ts';
 
 export const paymentReverse = defineAction({

@@ -1,8 +1,8 @@
-import { readIdsOf } from '../../delivery/documents.sql.ts';
-import { readDocuments } from '../../documents/documents.sql.ts';
-import { billMissingShares } from '../../splits/bill.ts';
-import { defineAction, month } from '../action.ts';
-import { amountsIn, deliver, factsOf } from '../documents.ts';
+import { defineAction, month } from '#actions/action';
+import { amountsIn, deliver, factsOf } from '#actions/documents';
+import { readIdsOf } from '#delivery/documents.sql';
+import { readDocuments } from '#documents/documents.sql';
+import { billMissingShares } from '#splits/bill';
 
 export const billMissing = defineAction({
   name: 'shares.bill',

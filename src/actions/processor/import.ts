@@ -1,12 +1,12 @@
-import { refuse } from '../../errors/refusals.ts';
-import { fieldName } from '../../field-names.ts';
-import { ImportReport, importBalanceTransactions, importSettlement, isLive } from '../../splits/import.ts';
-import { balanceTransactionFile } from '../../splits/read-balance-transactions.ts';
-import { recordRequestedReversals } from '../../splits/requested.ts';
-import { readSentFile } from '../../splits/settlement-files.ts';
-import { plural } from '../../text.ts';
-import { ActionContext, defineAction, Facts, FileInput, file, partner, text } from '../action.ts';
-import { contentBy, contentOf } from '../contents.ts';
+import { ActionContext, defineAction, Facts, FileInput, file, partner, text } from '#actions/action';
+import { contentBy, contentOf } from '#actions/contents';
+import { refuse } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { ImportReport, importBalanceTransactions, importSettlement, isLive } from '#splits/import';
+import { balanceTransactionFile } from '#splits/read-balance-transactions';
+import { recordRequestedReversals } from '#splits/requested';
+import { readSentFile } from '#splits/settlement-files';
+import { plural } from '#text';
 
 export const processorImport = defineAction({
   name: 'processor.import',

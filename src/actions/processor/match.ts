@@ -1,18 +1,18 @@
-import { Transaction } from '../../database/transaction.ts';
-import { NOBODY } from '../../people/roles.ts';
-import { readAccountOwners } from '../../splits/accounts.sql.ts';
-import { readBalanceTransactions } from '../../splits/match.sql.ts';
+import { amount, defineAction, flag, Partners, partner, reason, several, text } from '#actions/action';
+import { Transaction } from '#database/transaction';
+import { NOBODY } from '#people/roles';
+import { readAccountOwners } from '#splits/accounts.sql';
 import {
   ClosingResult,
   closeBalanceTransactions,
   MatchResult,
   matchBalanceTransaction,
   unmatchBalanceTransaction,
-} from '../../splits/match.ts';
-import { recordRequestedReversals } from '../../splits/requested.ts';
-import { printable } from '../../text-table.ts';
-import { Amount, plural } from '../../values.ts';
-import { amount, defineAction, flag, Partners, partner, reason, several, text } from '../action.ts';
+} from '#splits/match';
+import { readBalanceTransactions } from '#splits/match.sql';
+import { recordRequestedReversals } from '#splits/requested';
+import { printable } from '#text-table';
+import { Amount, plural } from '#values';
 
 const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');
 const QUOTE = () => text('Quote', 'The quote.');

@@ -1,9 +1,9 @@
-import { Transaction } from '../../database/transaction.ts';
-import { Amount, moneyText } from '../../money.ts';
-import { ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
-import { printable } from '../../text-table.ts';
-import { amount, defineAction, Facts, month, text } from '../action.ts';
-import { amountsIn } from '../documents.ts';
+import { amount, defineAction, Facts, month, text } from '#actions/action';
+import { amountsIn } from '#actions/documents';
+import { Transaction } from '#database/transaction';
+import { Amount, moneyText } from '#money';
+import { ReversalReport, recordReversals, reverseManually } from '#splits/reverse';
+import { printable } from '#text-table';
 import { ACCOUNT } from './match.ts';
 
 /** The parts of an action that records the reversals of transfers. */

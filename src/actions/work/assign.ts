@@ -1,8 +1,8 @@
-import { todayOf } from '../../config/today.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { assignWork } from '../../people/work-assignments.ts';
-import { ActionContext, defineAction, text } from '../action.ts';
+import { ActionContext, defineAction, text } from '#actions/action';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { assignWork } from '#people/work-assignments';
 import { describeWork, listWork, WorkItem } from './items.ts';
 
 export const workAssign = defineAction({

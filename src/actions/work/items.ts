@@ -3,16 +3,16 @@
  * item is derived from the current state, and disappears when that state changes.
  */
 
-import { Settings } from '../../config/settings.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { Finding } from '../../findings/finding.ts';
-import { readFindings } from '../../findings/findings.ts';
-import { receiptOf, stateOf } from '../../findings/payments.ts';
-import { PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
-import { describeExceptions } from '../../payments/exceptions.ts';
-import { Scope } from '../../people/scope.ts';
-import { Assignment, readAssignments } from '../../people/users.sql.ts';
-import { Amount, compare } from '../../values.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { Finding } from '#findings/finding';
+import { readFindings } from '#findings/findings';
+import { receiptOf, stateOf } from '#findings/payments';
+import { describeExceptions } from '#payments/exceptions';
+import { PaymentException, readExceptions } from '#payments/exceptions.sql';
+import { Scope } from '#people/scope';
+import { Assignment, readAssignments } from '#people/users.sql';
+import { Amount, compare } from '#values';
 
 /** An item of the work queue. `assignee` is null if no one is assigned. */
 export type WorkItem = Finding &

@@ -1,9 +1,10 @@
 /** The check of archives: the files of archived months are the rows that their closes counted. */
-import { readColdMonths } from '../../archive/archive.sql.ts';
-import { proveColdMonths } from '../../archive/archive.ts';
-import { faultOf } from '../../archive/rows.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { isDerived } from '../../log/derive.ts';
+
+import { proveColdMonths } from '#archive/archive';
+import { readColdMonths } from '#archive/archive.sql';
+import { faultOf } from '#archive/rows';
+import { Transaction } from '#database/transaction';
+import { isDerived } from '#log/derive';
 import { CheckContext } from './check.ts';
 import { Difference, Finding } from './query.ts';
 

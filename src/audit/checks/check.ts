@@ -1,9 +1,9 @@
 /** The definition of a check, and the context that it can use. */
-import { Environment } from '../../config/environment.ts';
-import { SchemaComparison } from '../../database/schema.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { AddedFont } from '../../documents/pdf/added-fonts.ts';
-import { ColdMonth, DerivedRows } from '../../log/derive.ts';
+import { Environment } from '#config/environment';
+import { SchemaComparison } from '#database/schema';
+import { Transaction } from '#database/transaction';
+import { AddedFont } from '#documents/pdf/added-fonts';
+import { ColdMonth, DerivedRows } from '#log/derive';
 import { CheckScope, Finding } from './query.ts';
 
 export interface CheckContext extends CheckScope {

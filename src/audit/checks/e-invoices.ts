@@ -4,13 +4,13 @@
  */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { Instructions } from '../../config/instructions.ts';
-import { query, Transaction } from '../../database/transaction.ts';
-import { completed, frozenParties } from '../../delivery/e-invoice.ts';
-import { documentSnapshot } from '../../documents/document.ts';
-import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import { Parties } from '../../documents/e-invoice/model.ts';
-import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../../documents/e-invoice/write.ts';
+import { Instructions } from '#config/instructions';
+import { query, Transaction } from '#database/transaction';
+import { completed, frozenParties } from '#delivery/e-invoice';
+import { documentSnapshot } from '#documents/document';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { Parties } from '#documents/e-invoice/model';
+import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '#documents/e-invoice/write';
 import { CheckContext } from './check.ts';
 import { Difference, Finding, inMonth } from './query.ts';
 

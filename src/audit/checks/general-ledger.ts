@@ -1,11 +1,11 @@
 /** The check of the general-ledger hand-off: the files of exported journals are unchanged. */
 import { createHash } from 'node:crypto';
-import { storedAccounts } from '../../config/accounts.ts';
-import { querying, Transaction } from '../../database/transaction.ts';
-import { GlFormat } from '../../general-ledger/accounts.ts';
-import { filesOf, GlKind, Journal, WRITER } from '../../general-ledger/files.ts';
-import { GlLine } from '../../general-ledger/journal.ts';
-import { Month } from '../../month.ts';
+import { storedAccounts } from '#config/accounts';
+import { querying, Transaction } from '#database/transaction';
+import { GlFormat } from '#general-ledger/accounts';
+import { filesOf, GlKind, Journal, WRITER } from '#general-ledger/files';
+import { GlLine } from '#general-ledger/journal';
+import { Month } from '#month';
 import { CheckContext } from './check.ts';
 import { Difference, Finding } from './query.ts';
 

@@ -1,5 +1,5 @@
 /** The check that rows of append-only tables cannot be changed or deleted. */
-import { LOG_FORMS } from '../../log/forms.ts';
+import { LOG_FORMS } from '#log/forms';
 
 /** This list is not read from the catalog, because an owner who drops a trigger could change the catalog too. */
 const APPEND_ONLY = [

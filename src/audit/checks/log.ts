@@ -1,11 +1,11 @@
 /** The checks of the log: its checkpoints, their signatures and their time stamps. */
-import { query, Transaction } from '../../database/transaction.ts';
-import { Checkpoint } from '../../log/checkpoints.sql.ts';
-import { checkpointTitle, deriveLog } from '../../log/derive.ts';
-import { bodyOf, isSigned, isSignedBy, vkeyOf } from '../../log/note.ts';
-import { successionOf } from '../../log/sign.ts';
-import { LogKey, noteKeyOf } from '../../log/signatures.sql.ts';
-import { checkTimeStamp } from '../../log/time-stamp.ts';
+import { query, Transaction } from '#database/transaction';
+import { Checkpoint } from '#log/checkpoints.sql';
+import { checkpointTitle, deriveLog } from '#log/derive';
+import { bodyOf, isSigned, isSignedBy, vkeyOf } from '#log/note';
+import { successionOf } from '#log/sign';
+import { LogKey, noteKeyOf } from '#log/signatures.sql';
+import { checkTimeStamp } from '#log/time-stamp';
 import { CheckContext } from './check.ts';
 import { Difference, Finding } from './query.ts';
 

@@ -1,9 +1,9 @@
 /**
  * The check that partners, their policies and arrangements match their audit events, since they are updated in place.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { readStoredPartners, replayPartners } from '../../partners/changes.ts';
-import { changesBetween } from '../../people/field-changes.ts';
+import { Transaction } from '#database/transaction';
+import { readStoredPartners, replayPartners } from '#partners/changes';
+import { changesBetween } from '#people/field-changes';
 import { Difference, Finding } from './query.ts';
 
 const NOTHING = new Map();

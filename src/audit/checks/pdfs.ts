@@ -2,12 +2,12 @@
  * The check of stored PDFs: each matches its hash, and rendering it again with the same renderer gives the same bytes.
  */
 import { createHash } from 'node:crypto';
-import { Instructions } from '../../config/instructions.ts';
-import { query, queryingValue, Transaction } from '../../database/transaction.ts';
-import { librariesByVersion, PdfRendererPool } from '../../delivery/pdf-renderer-pool.ts';
-import { documentSnapshot } from '../../documents/document.ts';
-import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import { AddedFont } from '../../documents/pdf/added-fonts.ts';
+import { Instructions } from '#config/instructions';
+import { query, queryingValue, Transaction } from '#database/transaction';
+import { librariesByVersion, PdfRendererPool } from '#delivery/pdf-renderer-pool';
+import { documentSnapshot } from '#documents/document';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { AddedFont } from '#documents/pdf/added-fonts';
 import { CheckContext } from './check.ts';
 import { Difference, Finding, inMonth } from './query.ts';
 

@@ -1,5 +1,5 @@
 /** The check of personal texts and their erasures. */
-import { COMMITMENTS_USED } from '../../log/personal.sql.ts';
+import { COMMITMENTS_USED } from '#log/personal.sql';
 
 /**
  * A fact that names a person has a commitment. The commitment's text is kept and hashes to it, or it was erased, and

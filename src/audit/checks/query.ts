@@ -4,9 +4,9 @@
  * everything is checked.
  */
 import { createHash } from 'node:crypto';
-import { prepared, queryOne, Transaction } from '../../database/transaction.ts';
-import { reasonOf } from '../../errors/refusals.ts';
-import { Month } from '../../month.ts';
+import { prepared, queryOne, Transaction } from '#database/transaction';
+import { reasonOf } from '#errors/refusals';
+import { Month } from '#month';
 
 /** What is checked: one closed month, or everything. */
 export interface CheckScope {

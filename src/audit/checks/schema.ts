@@ -2,9 +2,9 @@
  * The check that the schema is what the migrations created, including every guard, rule and view that the other checks
  * rely on.
  */
-import { readRecordDigest } from '../../database/schema.ts';
-import { query, Transaction } from '../../database/transaction.ts';
-import { plural } from '../../text.ts';
+import { readRecordDigest } from '#database/schema';
+import { query, Transaction } from '#database/transaction';
+import { plural } from '#text';
 import { CheckContext } from './check.ts';
 import { Finding } from './query.ts';
 

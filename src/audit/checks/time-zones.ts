@@ -1,6 +1,6 @@
 /** The check of the first instants of months, by which a rule compares each row with its month. */
-import { query, Transaction } from '../../database/transaction.ts';
-import { Month, monthInterval } from '../../month.ts';
+import { query, Transaction } from '#database/transaction';
+import { Month, monthInterval } from '#month';
 import { Finding } from './query.ts';
 
 /** The instants recorded in the log are those of the time zone database. */

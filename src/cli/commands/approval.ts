@@ -1,9 +1,7 @@
-import { actionOf, approveRequest, endRequest, previewRequest } from '../../actions/approve.ts';
-import { Change, digestOf } from '../../actions/consequence.ts';
-import { RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
-import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
-import { requestJson } from '../../lists/approvals.ts';
-import { minuteOf } from '../../text.ts';
+import { actionOf, approveRequest, endRequest, previewRequest } from '#actions/approve';
+import { Change, digestOf } from '#actions/consequence';
+import { PAST, requestNumbered, statusOf } from '#approvals/requests';
+import { RequestRow, readApprovers } from '#approvals/requests.sql';
 import {
   acting,
   CommandContext,
@@ -18,9 +16,11 @@ import {
   Refusal,
   table,
   withContext,
-} from '../command.ts';
-import { inFull } from '../remedies.ts';
-import { withNotes } from '../run-action.ts';
+} from '#cli/command';
+import { inFull } from '#cli/remedies';
+import { withNotes } from '#cli/run-action';
+import { requestJson } from '#lists/approvals';
+import { minuteOf } from '#text';
 
 const NUMBER = ['<request>', 'the number of the request', idArgument('<request>')] as const;
 

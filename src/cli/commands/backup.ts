@@ -1,16 +1,5 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { Environment, EnvironmentName, readEnvironment } from '../../config/environment.ts';
-import { Backup, writeBackup } from '../../database/backup.ts';
-import { encryptionTo } from '../../database/backup-encryption.ts';
-import { Database } from '../../database/database.ts';
-import { pendingMigrations } from '../../database/migrate.ts';
-import { databaseFailure } from '../../database/transaction.ts';
-import { keepErasures } from '../../erasures/file.ts';
-import { groupThousands } from '../../money.ts';
-import { recordEvent, thisProcess } from '../../people/audit-events.ts';
-import { identifyIfKnown } from '../../people/users.ts';
-import { recordJobRun } from '../../reports/jobs.sql.ts';
 import {
   Definition,
   EXIT,
@@ -22,7 +11,18 @@ import {
   repeatedArgument,
   wholeNumberArgument,
   withDatabase,
-} from '../command.ts';
+} from '#cli/command';
+import { Environment, EnvironmentName, readEnvironment } from '#config/environment';
+import { Backup, writeBackup } from '#database/backup';
+import { encryptionTo } from '#database/backup-encryption';
+import { Database } from '#database/database';
+import { pendingMigrations } from '#database/migrate';
+import { databaseFailure } from '#database/transaction';
+import { keepErasures } from '#erasures/file';
+import { groupThousands } from '#money';
+import { recordEvent, thisProcess } from '#people/audit-events';
+import { identifyIfKnown } from '#people/users';
+import { recordJobRun } from '#reports/jobs.sql';
 
 const HELP = `
 A backup is one consistent snapshot, taken while the system keeps running. It

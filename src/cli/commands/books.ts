@@ -1,5 +1,4 @@
-import { booksClose, checkWithout, reportBooks } from '../../actions/books.ts';
-import { Month } from '../../month.ts';
+import { booksClose, checkWithout, reportBooks } from '#actions/books';
 import {
   acting,
   CommandContext,
@@ -11,9 +10,10 @@ import {
   outputWidth,
   REASON,
   repeatedArgument,
-} from '../command.ts';
-import { inFull } from '../remedies.ts';
-import { runCommand } from '../run-action.ts';
+} from '#cli/command';
+import { inFull } from '#cli/remedies';
+import { runCommand } from '#cli/run-action';
+import { Month } from '#month';
 
 export const define: Definition = (books, action) => {
   books

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { makeFolder, writeWhole } from '../../files.ts';
-import { readNote } from '../../log/note.ts';
-import { readProver, recordCosignatures } from '../../log/witness.ts';
-import { plural } from '../../text.ts';
-import { acting, CommandContext, Definition, reading, refuse } from '../command.ts';
-import { readInput } from '../fields.ts';
+import { acting, CommandContext, Definition, reading, refuse } from '#cli/command';
+import { readInput } from '#cli/fields';
+import { makeFolder, writeWhole } from '#files';
+import { readNote } from '#log/note';
+import { readProver, recordCosignatures } from '#log/witness';
+import { plural } from '#text';
 
 export const define: Definition = (group, action) => {
   group

@@ -1,8 +1,4 @@
-import { monthClose } from '../../actions/close.ts';
-import { COMPARED, ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
-import { previewClose } from '../../close/run.ts';
-import { Sheet } from '../../sheet.ts';
-import { Month, plural } from '../../values.ts';
+import { monthClose } from '#actions/close';
 import {
   amount,
   CommandContext,
@@ -22,9 +18,13 @@ import {
   refuse,
   repeatedArgument,
   table,
-} from '../command.ts';
-import { readInput } from '../fields.ts';
-import { doing } from '../run-action.ts';
+} from '#cli/command';
+import { readInput } from '#cli/fields';
+import { doing } from '#cli/run-action';
+import { COMPARED, ComparedLine, compareInvoices, parseInvoiced } from '#close/compare';
+import { previewClose } from '#close/run';
+import { Sheet } from '#sheet';
+import { Month, plural } from '#values';
 
 type CloseOptions = DeliverOption &
   PresentOptions &

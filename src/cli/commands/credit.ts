@@ -1,7 +1,7 @@
-import { creditRefund, creditRefundReturned } from '../../actions/credit.ts';
-import { REFUND_METHODS, RefundMethod } from '../../payments/enums.ts';
-import { choiceArgument, Definition, dateArgument, lineArgument, Output, wholeNumberArgument } from '../command.ts';
-import { doing } from '../run-action.ts';
+import { creditRefund, creditRefundReturned } from '#actions/credit';
+import { choiceArgument, Definition, dateArgument, lineArgument, Output, wholeNumberArgument } from '#cli/command';
+import { doing } from '#cli/run-action';
+import { REFUND_METHODS, RefundMethod } from '#payments/enums';
 
 export const define: Definition = (credit, action) => {
   credit

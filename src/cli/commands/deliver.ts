@@ -1,14 +1,6 @@
-import { deliveryRetry } from '../../actions/delivery.ts';
-import { countKinds } from '../../actions/emails.ts';
-import { runAction } from '../../actions/run.ts';
-import { Delivery } from '../../delivery/document.ts';
-import { RETRIED, RetryRequest } from '../../delivery/retry-emails.ts';
-import { answerLateRequests } from '../../http/late-requests.ts';
-import { openLog } from '../../log.ts';
-import { countDeliveries, countNeedingAttention } from '../../mail/outbox.sql.ts';
-import { EmailResult } from '../../mail/outbox.ts';
-import { deliverAll, deliverAllForever } from '../../month-end/month-end.ts';
-import { plural } from '../../text.ts';
+import { deliveryRetry } from '#actions/delivery';
+import { countKinds } from '#actions/emails';
+import { runAction } from '#actions/run';
 import {
   Context,
   choiceArgument,
@@ -19,9 +11,17 @@ import {
   reasonOf,
   refuse,
   withContext,
-} from '../command.ts';
-import { withProgress } from '../deliveries.ts';
-import { logFailure, logOf, recordRun } from '../job-log.ts';
+} from '#cli/command';
+import { withProgress } from '#cli/deliveries';
+import { logFailure, logOf, recordRun } from '#cli/job-log';
+import { Delivery } from '#delivery/document';
+import { RETRIED, RetryRequest } from '#delivery/retry-emails';
+import { answerLateRequests } from '#http/late-requests';
+import { openLog } from '#log';
+import { EmailResult } from '#mail/outbox';
+import { countDeliveries, countNeedingAttention } from '#mail/outbox.sql';
+import { deliverAll, deliverAllForever } from '#month-end/month-end';
+import { plural } from '#text';
 
 export const define: Definition = (command, action) => {
   command

@@ -1,6 +1,6 @@
-import { plural } from '../../text.ts';
-import { Definition, EXIT, Output, table, wrapped } from '../command.ts';
-import { examine } from '../doctor.ts';
+import { Definition, EXIT, Output, table, wrapped } from '#cli/command';
+import { examine } from '#cli/doctor';
+import { plural } from '#text';
 import { describeDkim } from './mail.ts';
 
 export const define: Definition = (command, action) => {

@@ -5,27 +5,17 @@
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Environment, EnvironmentName } from '../../config/environment.ts';
-import { readIdentities } from '../../database/backup-encryption.ts';
-import { Database, rolledBack } from '../../database/database.ts';
-import { checkBackup, restoreBackup } from '../../database/restore.ts';
-import { databaseFailure, Transaction } from '../../database/transaction.ts';
-import { Checkpoint, readCheckpoints, readOrigin } from '../../log/checkpoints.sql.ts';
-import { continues } from '../../log/head.ts';
-import { checkpointTitle } from '../../log/text.ts';
-import { minuteOf, plural } from '../../text.ts';
-import {
-  Context,
-  Definition,
-  EXIT,
-  exitOf,
-  printable,
-  Refusal,
-  refuse,
-  withContext,
-  withDatabase,
-} from '../command.ts';
-import { recordRun } from '../job-log.ts';
+import { Context, Definition, EXIT, exitOf, printable, Refusal, refuse, withContext, withDatabase } from '#cli/command';
+import { recordRun } from '#cli/job-log';
+import { Environment, EnvironmentName } from '#config/environment';
+import { readIdentities } from '#database/backup-encryption';
+import { Database, rolledBack } from '#database/database';
+import { checkBackup, restoreBackup } from '#database/restore';
+import { databaseFailure, Transaction } from '#database/transaction';
+import { Checkpoint, readCheckpoints, readOrigin } from '#log/checkpoints.sql';
+import { continues } from '#log/head';
+import { checkpointTitle } from '#log/text';
+import { minuteOf, plural } from '#text';
 import { counted, nightlyBackups } from './backup.ts';
 import { Proof, settleRestored } from './restore.ts';
 

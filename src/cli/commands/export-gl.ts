@@ -1,11 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { glExport } from '../../actions/general-ledger.ts';
-import { readInput } from '../../actions/run.ts';
-import { codeOf, makeFolder, writeWhole } from '../../files.ts';
-import { GL_FORMATS, GlFormat } from '../../general-ledger/accounts.ts';
-import { readFiles, readParts, StoredFile } from '../../general-ledger/exports.sql.ts';
-import { Month } from '../../month.ts';
+import { glExport } from '#actions/general-ledger';
+import { readInput } from '#actions/run';
 import {
   acting,
   CommandContext,
@@ -17,8 +13,12 @@ import {
   reasonOf,
   refuse,
   wholeNumberArgument,
-} from '../command.ts';
-import { reported } from '../run-action.ts';
+} from '#cli/command';
+import { reported } from '#cli/run-action';
+import { codeOf, makeFolder, writeWhole } from '#files';
+import { GL_FORMATS, GlFormat } from '#general-ledger/accounts';
+import { readFiles, readParts, StoredFile } from '#general-ledger/exports.sql';
+import { Month } from '#month';
 
 const HELP = `
 accounts.json under RECKONER_HOME maps our accounts to the general ledger's. A

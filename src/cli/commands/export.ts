@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { needRows } from '../../archive/rows.ts';
+import { needRows } from '#archive/rows';
 import {
   EXPORT_CONTENTS,
   EXPORT_KINDS,
@@ -8,10 +8,7 @@ import {
   ExportRequest,
   exportFormats,
   exportPack,
-} from '../../audit/export.ts';
-import { makeFolder } from '../../files.ts';
-import { provePartner } from '../../log/partner-proof.ts';
-import { groupThousands, Month, plural } from '../../values.ts';
+} from '#audit/export';
 import {
   CommandContext,
   choiceArgument,
@@ -24,7 +21,10 @@ import {
   refuse,
   table,
   writeFileAsked,
-} from '../command.ts';
+} from '#cli/command';
+import { makeFolder } from '#files';
+import { provePartner } from '#log/partner-proof';
+import { groupThousands, Month, plural } from '#values';
 
 const HELP = `
 An export contains the requested data, the log with its checkpoints (which

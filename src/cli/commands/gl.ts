@@ -1,6 +1,3 @@
-import { readExports } from '../../general-ledger/exports.sql.ts';
-import { glListSheet } from '../../general-ledger/list.ts';
-import { Month } from '../../month.ts';
 import {
   CommandContext,
   Definition,
@@ -9,8 +6,11 @@ import {
   PresentOptions,
   table,
   wholeNumberArgument,
-} from '../command.ts';
-import { showing } from '../report-command.ts';
+} from '#cli/command';
+import { showing } from '#cli/report-command';
+import { readExports } from '#general-ledger/exports.sql';
+import { glListSheet } from '#general-ledger/list';
+import { Month } from '#month';
 
 type Options = PresentOptions &
   Readonly<{

@@ -1,16 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readCheckedSettings } from '../../actions/rules.ts';
-import { Environment, isLogHost, LOG_HOST_FORM, readEnvironment } from '../../config/environment.ts';
-import { firstSettings } from '../../config/first-settings.ts';
-import { settingsFile } from '../../config/settings.ts';
-import { readLogHost } from '../../database/installation.sql.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { makeFolder, writeWhole } from '../../files.ts';
-import { readOrigin } from '../../log/checkpoints.sql.ts';
-import { dkimRecord } from '../../mail/dkim.ts';
-import { Readiness, readReadiness } from '../../reports/readiness.ts';
-import { plural } from '../../text.ts';
+import { readCheckedSettings } from '#actions/rules';
 import {
   CommandContext,
   Definition,
@@ -22,8 +12,18 @@ import {
   table,
   withContext,
   wrapped,
-} from '../command.ts';
-import { withCommands } from '../remedies.ts';
+} from '#cli/command';
+import { withCommands } from '#cli/remedies';
+import { Environment, isLogHost, LOG_HOST_FORM, readEnvironment } from '#config/environment';
+import { firstSettings } from '#config/first-settings';
+import { settingsFile } from '#config/settings';
+import { readLogHost } from '#database/installation.sql';
+import { Transaction } from '#database/transaction';
+import { makeFolder, writeWhole } from '#files';
+import { readOrigin } from '#log/checkpoints.sql';
+import { dkimRecord } from '#mail/dkim';
+import { Readiness, readReadiness } from '#reports/readiness';
+import { plural } from '#text';
 import { describeDkim } from './mail.ts';
 import { bringUpToDate } from './migrate.ts';
 

@@ -1,7 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { ledgerImportOf, ROW_FORMATS, rowFormatOf } from '../../actions/rows.ts';
-import { readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
-import { RowFormat } from '../../ledger/read.ts';
+import { ledgerImportOf, ROW_FORMATS, rowFormatOf } from '#actions/rows';
 import {
   choiceArgument,
   Definition,
@@ -11,9 +9,11 @@ import {
   repeatedArgument,
   wholeNumberArgument,
   withContext,
-} from '../command.ts';
-import { inFull } from '../remedies.ts';
-import { reported } from '../run-action.ts';
+} from '#cli/command';
+import { inFull } from '#cli/remedies';
+import { reported } from '#cli/run-action';
+import { readTotalsFile, totalsFileOf, withTotals } from '#ledger/control';
+import { RowFormat } from '#ledger/read';
 
 export const define: Definition = (ledger, action) => {
   ledger

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import Handlebars from 'handlebars';
-import { mailDomain } from '../../documents/issue/context.ts';
-import { messageOf } from '../../mail/attempt.ts';
-import { DkimRecord, dkimRecord } from '../../mail/dkim.ts';
-import { refuseRecipient } from '../../mail/sandbox.ts';
-import { transportOf } from '../../mail/transport.ts';
-import { CommandContext, Definition, EXIT, printable, reading, refuse } from '../command.ts';
+import { CommandContext, Definition, EXIT, printable, reading, refuse } from '#cli/command';
+import { mailDomain } from '#documents/issue/context';
+import { messageOf } from '#mail/attempt';
+import { DkimRecord, dkimRecord } from '#mail/dkim';
+import { refuseRecipient } from '#mail/sandbox';
+import { transportOf } from '#mail/transport';
 
 export const define: Definition = (group, action) => {
   group

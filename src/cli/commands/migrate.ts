@@ -1,9 +1,9 @@
-import { Environment, readEnvironment } from '../../config/environment.ts';
-import { packageVersion } from '../../package.ts';
-import { recordEvent, thisProcess } from '../../people/audit-events.ts';
-import { identifyIfKnown } from '../../people/users.ts';
-import { plural } from '../../text.ts';
-import { Definition, EXIT, Output, withDatabase } from '../command.ts';
+import { Definition, EXIT, Output, withDatabase } from '#cli/command';
+import { Environment, readEnvironment } from '#config/environment';
+import { packageVersion } from '#package';
+import { recordEvent, thisProcess } from '#people/audit-events';
+import { identifyIfKnown } from '#people/users';
+import { plural } from '#text';
 
 export const define: Definition = (command, action) => {
   command.action(action(migrate));

@@ -1,8 +1,8 @@
-import { totalsTable } from '../../actions/opening.ts';
-import { CarriedItem, OpeningRow, readItems, readOpenings } from '../../opening/openings.sql.ts';
-import { Sheet } from '../../sheet.ts';
-import { amount, CommandContext, Definition, printable, refuse, table } from '../command.ts';
-import { showing } from '../report-command.ts';
+import { totalsTable } from '#actions/opening';
+import { amount, CommandContext, Definition, printable, refuse, table } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { CarriedItem, OpeningRow, readItems, readOpenings } from '#opening/openings.sql';
+import { Sheet } from '#sheet';
 
 export const define: Definition = (opening, action) => {
   showing(opening.command('list').description('List openings imported from the previous system'), action, openingList);

@@ -1,16 +1,16 @@
-import { partnerIdOf } from '../../actions/partner-names.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import { readTemplate } from '../../documents/pdf/template.ts';
-import { addressLines } from '../../documents/present.ts';
-import { Amount, groupThousands } from '../../money.ts';
-import { cancellationText } from '../../partners/cancellation.ts';
-import { partnerJson } from '../../partners/change.ts';
-import { cutRateText } from '../../partners/cut-rate.ts';
-import { PartnerView, readPartners } from '../../partners/partners.sql.ts';
-import { paymentTermsText } from '../../partners/payment-terms.ts';
-import { readPayments } from '../../payments/payments.sql.ts';
-import { CommandContext, Definition, money, printable, reading, refuse, table } from '../command.ts';
+import { partnerIdOf } from '#actions/partner-names';
+import { CommandContext, Definition, money, printable, reading, refuse, table } from '#cli/command';
+import { Transaction } from '#database/transaction';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { readTemplate } from '#documents/pdf/template';
+import { addressLines } from '#documents/present';
+import { Amount, groupThousands } from '#money';
+import { cancellationText } from '#partners/cancellation';
+import { partnerJson } from '#partners/change';
+import { cutRateText } from '#partners/cut-rate';
+import { PartnerView, readPartners } from '#partners/partners.sql';
+import { paymentTermsText } from '#partners/payment-terms';
+import { readPayments } from '#payments/payments.sql';
 
 export const define: Definition = (partner, action) => {
   partner

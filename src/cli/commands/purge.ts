@@ -1,7 +1,7 @@
-import { groupThousands } from '../../money.ts';
-import { Purged } from '../../reports/purge.sql.ts';
-import { countPurgeable, purge } from '../../reports/purge.ts';
-import { acting, CommandContext, Definition, table } from '../command.ts';
+import { acting, CommandContext, Definition, table } from '#cli/command';
+import { groupThousands } from '#money';
+import { countPurgeable, purge } from '#reports/purge';
+import { Purged } from '#reports/purge.sql';
 
 const HELP = `
 Deletes idempotency keys after 30 days and job runs after 400, except the last

@@ -1,16 +1,5 @@
-import { billMissing } from '../../actions/processor/bill.ts';
-import { reconcileReverse } from '../../actions/processor/reverse.ts';
-import { reconciliationSheet } from '../../reports/sheets.ts';
-import { NamedQuote } from '../../splits/reconcile.sql.ts';
-import {
-  NotBillable,
-  needsWork,
-  Reconciliation,
-  ReconciliationException,
-  reconcileMonth,
-} from '../../splits/reconcile-month.ts';
-import { AGES, PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
-import { isZero, Month, plural } from '../../values.ts';
+import { billMissing } from '#actions/processor/bill';
+import { reconcileReverse } from '#actions/processor/reverse';
 import {
   acting,
   CommandContext,
@@ -29,8 +18,19 @@ import {
   readingNow,
   table,
   wrapped,
-} from '../command.ts';
-import { reported } from '../run-action.ts';
+} from '#cli/command';
+import { reported } from '#cli/run-action';
+import { reconciliationSheet } from '#reports/sheets';
+import { NamedQuote } from '#splits/reconcile.sql';
+import {
+  NotBillable,
+  needsWork,
+  Reconciliation,
+  ReconciliationException,
+  reconcileMonth,
+} from '#splits/reconcile-month';
+import { AGES, PayoutStatus, payoutNeedsWork } from '#splits/verdicts';
+import { isZero, Month, plural } from '#values';
 
 export const define: Definition = (command, action) => {
   command

@@ -1,7 +1,4 @@
-import { reminderRecord } from '../../actions/remind.ts';
-import { readPartnerNames } from '../../partners/partners.sql.ts';
-import { ReminderPlan, whySkipped } from '../../payments/remind.ts';
-import { Sheet } from '../../sheet.ts';
+import { reminderRecord } from '#actions/remind';
 import {
   acting,
   CommandContext,
@@ -14,9 +11,12 @@ import {
   present,
   REASON,
   repeatedArgument,
-} from '../command.ts';
-import { inFull } from '../remedies.ts';
-import { reported } from '../run-action.ts';
+} from '#cli/command';
+import { inFull } from '#cli/remedies';
+import { reported } from '#cli/run-action';
+import { readPartnerNames } from '#partners/partners.sql';
+import { ReminderPlan, whySkipped } from '#payments/remind';
+import { Sheet } from '#sheet';
 
 export const define: Definition = (command, action) => {
   command

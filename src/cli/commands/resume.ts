@@ -1,11 +1,11 @@
-import { Environment } from '../../config/environment.ts';
-import { NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
-import { failpoint } from '../../failpoint.ts';
-import { readHead } from '../../log/head.ts';
-import { describeAfterRestore, readAfterRestore } from '../../reports/after-restore.ts';
-import { counted, plural } from '../../text.ts';
-import { acting, CommandContext, Definition, EXIT, refuse } from '../command.ts';
-import { readNoteFile } from '../fields.ts';
+import { acting, CommandContext, Definition, EXIT, refuse } from '#cli/command';
+import { readNoteFile } from '#cli/fields';
+import { Environment } from '#config/environment';
+import { NumberParts, numberOf, partsOf, resumeLedger } from '#documents/resume';
+import { failpoint } from '#failpoint';
+import { readHead } from '#log/head';
+import { describeAfterRestore, readAfterRestore } from '#reports/after-restore';
+import { counted, plural } from '#text';
 
 const HELP = `
 After 'reckoner restore FILE', the first run shows what may have happened after

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { Logger } from 'pino';
-import { addConsole } from '../../console/plugin.ts';
-import { openManagement } from '../../http/management.ts';
-import { buildServer } from '../../http/server.ts';
-import { ServerOptions } from '../../http/shared.ts';
-import { openLog } from '../../log.ts';
-import { processEvents } from '../../payments/processor-events/process.ts';
-import { storeEvents } from '../../payments/processor-events/store.ts';
-import { isPaused, readPauses } from '../../people/pauses.sql.ts';
-import { actingByItself } from '../../people/users.ts';
-import { addPortal } from '../../portal/plugin.tsx';
-import { SERVER_SECONDS, setReadingSeconds } from '../../reading/aside.ts';
-import { accessTo, readAccount } from '../../splits/poll.ts';
-import { pollOnRequest } from '../../splits/poll-requests.ts';
-import { Context, Definition, EXIT, Output, reasonOf, refuse, wholeNumberArgument, withContext } from '../command.ts';
+import { Context, Definition, EXIT, Output, reasonOf, refuse, wholeNumberArgument, withContext } from '#cli/command';
+import { addConsole } from '#console/plugin';
+import { openManagement } from '#http/management';
+import { buildServer } from '#http/server';
+import { ServerOptions } from '#http/shared';
+import { openLog } from '#log';
+import { processEvents } from '#payments/processor-events/process';
+import { storeEvents } from '#payments/processor-events/store';
+import { isPaused, readPauses } from '#people/pauses.sql';
+import { actingByItself } from '#people/users';
+import { addPortal } from '#portal/plugin';
+import { SERVER_SECONDS, setReadingSeconds } from '#reading/aside';
+import { accessTo, readAccount } from '#splits/poll';
+import { pollOnRequest } from '#splits/poll-requests';
 import { accountsToRead } from './processor/poll.ts';
 
 export const define: Definition = (command, action) => {

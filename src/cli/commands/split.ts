@@ -1,7 +1,7 @@
-import { partnerIdOf } from '../../actions/partner-names.ts';
-import { accountOf, ProcessorRequest } from '../../processors/processors.ts';
-import { PlannedAcceptance, planQuote, QuotePlan } from '../../splits/accepted.ts';
-import { CommandContext, choiceArgument, Definition, EXIT, money, printable, readingNow, wrapped } from '../command.ts';
+import { partnerIdOf } from '#actions/partner-names';
+import { CommandContext, choiceArgument, Definition, EXIT, money, printable, readingNow, wrapped } from '#cli/command';
+import { accountOf, ProcessorRequest } from '#processors/processors';
+import { PlannedAcceptance, planQuote, QuotePlan } from '#splits/accepted';
 
 export const define: Definition = (split, action) => {
   split

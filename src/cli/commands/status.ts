@@ -1,9 +1,9 @@
-import { commandOf, remediesJson } from '../../actions/remedies.ts';
-import { Finding } from '../../findings/finding.ts';
-import { readStatus, Status } from '../../reports/status.ts';
-import { adviceOn, describeStatus } from '../../reports/status-text.ts';
-import { CommandContext, Definition, EXIT, fitted, outputWidth, readingNow } from '../command.ts';
-import { inCommands } from '../remedies.ts';
+import { commandOf, remediesJson } from '#actions/remedies';
+import { CommandContext, Definition, EXIT, fitted, outputWidth, readingNow } from '#cli/command';
+import { inCommands } from '#cli/remedies';
+import { Finding } from '#findings/finding';
+import { readStatus, Status } from '#reports/status';
+import { adviceOn, describeStatus } from '#reports/status-text';
 
 export const define: Definition = (command, action) => {
   command.addHelpText('after', '\nExit status 4: something needs attention.').action(action(readingNow(status)));

@@ -1,13 +1,13 @@
-import { sessions } from '../../lists/sessions.ts';
-import { userJson } from '../../lists/users.ts';
-import { rolesInWords } from '../../people/roles.ts';
-import { liveAt } from '../../people/sessions.ts';
-import { readSessions } from '../../people/sign-in.sql.ts';
-import { ListedUser, readUsers } from '../../people/users.sql.ts';
-import { userNamed } from '../../people/users.ts';
-import { minuteOf } from '../../text.ts';
-import { CommandContext, Definition, reading } from '../define.ts';
-import { tableOf } from '../list-command.ts';
+import { CommandContext, Definition, reading } from '#cli/define';
+import { tableOf } from '#cli/list-command';
+import { sessions } from '#lists/sessions';
+import { userJson } from '#lists/users';
+import { rolesInWords } from '#people/roles';
+import { liveAt } from '#people/sessions';
+import { readSessions } from '#people/sign-in.sql';
+import { userNamed } from '#people/users';
+import { ListedUser, readUsers } from '#people/users.sql';
+import { minuteOf } from '#text';
 
 export const define: Definition = (user, action) => {
   user

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
-import { JOBS, packsIn, proveAll } from '../../archive/folder.ts';
-import { rowsOfToday, Verification, verify as verifyAll } from '../../audit/verify.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
-import { bodyOf, isSignedBy } from '../../log/note.ts';
-import { groupThousands } from '../../money.ts';
-import { Month } from '../../month.ts';
-import { plural } from '../../text.ts';
-import { monthArgument, wholeNumberArgument } from '../arguments.ts';
-import { CommandContext, Definition, readingNow } from '../define.ts';
-import { logKeyOf, readNoteFile } from '../fields.ts';
-import { Output, printable, table } from '../output.ts';
+import { JOBS, packsIn, proveAll } from '#archive/folder';
+import { rowsOfToday, Verification, verify as verifyAll } from '#audit/verify';
+import { monthArgument, wholeNumberArgument } from '#cli/arguments';
+import { CommandContext, Definition, readingNow } from '#cli/define';
+import { logKeyOf, readNoteFile } from '#cli/fields';
+import { Output, printable, table } from '#cli/output';
+import { EXIT, refuse } from '#errors/refusals';
+import { bodyOf, isSignedBy } from '#log/note';
+import { groupThousands } from '#money';
+import { Month } from '#month';
+import { plural } from '#text';
 
 export const define: Definition = (command, action) => {
   command
@@ -48,7 +48,7 @@ const SHOWN = 10;
 
 async function verify({ database, environment, output }: CommandContext, month: Month | undefined, { all }: Options) {
   // The renderer is loaded only here, because loading is slow.
-  const { installedFonts } = await import('../../documents/printable.ts');
+  const { installedFonts } = await import('#documents/printable');
   const fonts = installedFonts(environment);
   const found = await database.readingBeside(async (tx, beside) => {
     const derived = all ? 'all' : await rowsOfToday(tx, environment.now());

@@ -1,7 +1,7 @@
-import { partnerIdOf } from '../../actions/partner-names.ts';
-import { webhookText } from '../../actions/webhook.ts';
-import { webhookNamed } from '../../partner-events/webhook.ts';
-import { CommandContext, Definition, readingNow } from '../define.ts';
+import { partnerIdOf } from '#actions/partner-names';
+import { webhookText } from '#actions/webhook';
+import { CommandContext, Definition, readingNow } from '#cli/define';
+import { webhookNamed } from '#partner-events/webhook';
 
 export const define: Definition = (webhook, action) => {
   webhook

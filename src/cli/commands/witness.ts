@@ -2,13 +2,13 @@ import { createPublicKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
-import { readLogKey } from '../../config/log-key.ts';
-import { codeOf, writeWhole } from '../../files.ts';
-import { cosignHead, noteOf, readNote, witnessKeyOf } from '../../log/note.ts';
-import { acceptCheckpoint } from '../../log/witness.ts';
-import { counted, plural } from '../../text.ts';
-import { Definition, EXIT, Output, reasonOf, refuse } from '../command.ts';
-import { logKeyOf, readInput, readNoteFile } from '../fields.ts';
+import { Definition, EXIT, Output, reasonOf, refuse } from '#cli/command';
+import { logKeyOf, readInput, readNoteFile } from '#cli/fields';
+import { readLogKey } from '#config/log-key';
+import { codeOf, writeWhole } from '#files';
+import { cosignHead, noteOf, readNote, witnessKeyOf } from '#log/note';
+import { acceptCheckpoint } from '#log/witness';
+import { counted, plural } from '#text';
 
 const HELP = `
 This command is for auditors, on their own machine; it needs no database. SOURCE

@@ -1,4 +1,4 @@
-import { execute, executing, query, querying, queryingFirst, Transaction } from '../../database/transaction.ts';
+import { execute, executing, query, querying, queryingFirst, Transaction } from '#database/transaction';
 
 export type CheckoutEnding =
   | 'paid'

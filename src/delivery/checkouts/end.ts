@@ -3,10 +3,10 @@
  * because the processor's event will report its outcome.
  */
 import { DateTime } from 'luxon';
-import { Environment } from '../../config/environment.ts';
-import { Database } from '../../database/database.ts';
-import { failpoint } from '../../failpoint.ts';
-import { KeySpent, PaymentLinks, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
+import { Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { failpoint } from '#failpoint';
+import { KeySpent, PaymentLinks, RefusedByProcessor, Unavailable } from '#processors/processor';
 import { Checkout, CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './checkouts.sql.ts';
 
 export type CheckoutCalls = Readonly<{

@@ -6,13 +6,13 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { DateTime } from 'luxon';
-import { readInstallation } from '../../database/installation.sql.ts';
-import { failpoint } from '../../failpoint.ts';
-import { Amount } from '../../money.ts';
-import { ActorContext, recordEvent } from '../../people/audit-events.ts';
-import { RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
-import { processorOf } from '../../processors/processors.ts';
-import { LinkProvider, newToken, WantedLinks } from '../payment-link.ts';
+import { readInstallation } from '#database/installation.sql';
+import { LinkProvider, newToken, WantedLinks } from '#delivery/payment-link';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { RefusedByProcessor, Unavailable } from '#processors/processor';
+import { processorOf } from '#processors/processors';
 import {
   Checkout,
   insertCheckout,

@@ -1,14 +1,6 @@
 /** Stores links made at a payment processor: intents, attempts, objects, closings, and links that wait. */
-import {
-  execute,
-  executing,
-  query,
-  querying,
-  queryingOne,
-  queryingValue,
-  Transaction,
-} from '../../database/transaction.ts';
-import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
+import { execute, executing, query, querying, queryingOne, queryingValue, Transaction } from '#database/transaction';
+import { HAS_CHANGED_CHECKOUT } from '#delivery/checkouts/checkouts.sql';
 
 /** The latest version of a document's link, and the document's current amounts. */
 export type LinkFacts = Readonly<{

@@ -4,14 +4,14 @@
  * its own transaction, so the process can be stopped at any point.
  */
 import { DateTime } from 'luxon';
-import { Environment } from '../../config/environment.ts';
-import { Database } from '../../database/database.ts';
-import { failpoint } from '../../failpoint.ts';
-import { Amount } from '../../money.ts';
-import { KeySpent, LinkMark, PaymentLinks, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
-import { processorOf } from '../../processors/processors.ts';
-import { endChangedCheckouts } from '../checkouts/end.ts';
-import { LinkProvider, WantedLinks } from '../payment-link.ts';
+import { Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { endChangedCheckouts } from '#delivery/checkouts/end';
+import { LinkProvider, WantedLinks } from '#delivery/payment-link';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { KeySpent, LinkMark, PaymentLinks, RefusedByProcessor, Unavailable } from '#processors/processor';
+import { processorOf } from '#processors/processors';
 import {
   ClosingReason,
   clearWait,

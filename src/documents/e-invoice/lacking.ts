@@ -1,7 +1,7 @@
 /** Lists the missing data that a profile of EN 16931 requires, each with its field and its term (BT, BG). */
-import { COUNTRIES, EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
-import { VatCategory } from '../../config/tax.ts';
-import { minorDigits } from '../../money.ts';
+import { COUNTRIES, EInvoiceFormat, isRefusedByPeppol } from '#config/e-invoice';
+import { VatCategory } from '#config/tax';
+import { minorDigits } from '#money';
 import { Buyer, isGerman, Parties, Seller, vatIdOf } from './model.ts';
 
 export type Lack = Readonly<{

@@ -4,12 +4,12 @@
  */
 
 import { electronicFormatIBAN } from 'ibantools';
-import { COUNTRIES, EInvoiceFormat, NoTax } from '../../config/e-invoice.ts';
-import { Instructions } from '../../config/instructions.ts';
-import { TaxCategory, VAT_CATEGORIES, VatCategory } from '../../config/tax.ts';
-import { Amount, lastDay, Month, monthName } from '../../values.ts';
-import { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
-import { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
+import { COUNTRIES, EInvoiceFormat, NoTax } from '#config/e-invoice';
+import { Instructions } from '#config/instructions';
+import { TaxCategory, VAT_CATEGORIES, VatCategory } from '#config/tax';
+import { TaxTotal as DocumentTaxTotal, TaxRate } from '#documents/document-tax';
+import { DocumentSnapshot, RowKind, SnapshotLine } from '#documents/snapshot';
+import { Amount, lastDay, Month, monthName } from '#values';
 
 /** An empty text means that the value is unknown. */
 export type Party = Readonly<{

@@ -1,5 +1,5 @@
 /** Writes a document's e-invoice in the partner's format. */
-import { DocumentSnapshot } from '../snapshot.ts';
+import { DocumentSnapshot } from '#documents/snapshot';
 import { writeCii } from './cii.ts';
 import { EInvoice, EInvoiceFacts, eInvoiceOf } from './model.ts';
 import { writeUbl } from './ubl.ts';

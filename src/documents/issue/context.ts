@@ -2,13 +2,13 @@
  * The issuer, the settings, and what documents issued together have in common. Refusals: settings_incomplete,
  * clock_behind.
  */
-import { missingSettings } from '../../config/missing-settings.ts';
-import { Settings, settingsFile } from '../../config/settings.ts';
-import { todayOf } from '../../config/today.ts';
-import { SchemaComparison } from '../../database/schema.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { ActorContext, Installation } from '../../people/audit-events.ts';
+import { missingSettings } from '#config/missing-settings';
+import { Settings, settingsFile } from '#config/settings';
+import { todayOf } from '#config/today';
+import { SchemaComparison } from '#database/schema';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { ActorContext, Installation } from '#people/audit-events';
 import { IssueBatch, readLatestAction } from './issue.sql.ts';
 import { recordIssuerVersion } from './issuer-version.sql.ts';
 

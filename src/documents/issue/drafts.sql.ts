@@ -2,9 +2,9 @@
  * Drafts: documents to issue, in temporary tables. `drafts` has a row for each document, keyed by partner, currency and
  * arrangement, with the printed amounts. `draft_lines` has the lines, with the ledger's signs.
  */
-import { execute, executing, queryingColumn, Transaction } from '../../database/transaction.ts';
-import { LINES_OF_MONTH, RowsOfMonth } from '../../ledger/running-lines.sql.ts';
-import { CreditShare } from '../document-tax.ts';
+import { execute, executing, queryingColumn, Transaction } from '#database/transaction';
+import { CreditShare } from '#documents/document-tax';
+import { LINES_OF_MONTH, RowsOfMonth } from '#ledger/running-lines.sql';
 import { createDraftTaxes, draftCreditTaxes } from './tax.sql.ts';
 
 /** The sums of the amounts of lines, with the names of these columns. */

@@ -1,9 +1,9 @@
 /** Drafts the documents of a month, and taxes each sale by the rule for its tax point. Refusal: tax_rule_missing. */
-import { rulesOfOtherDays, Tax, taxRuleFor } from '../../config/tax.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { RowsOfMonth } from '../../ledger/running-lines.sql.ts';
-import { lastDay, Month } from '../../month.ts';
+import { rulesOfOtherDays, Tax, taxRuleFor } from '#config/tax';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { RowsOfMonth } from '#ledger/running-lines.sql';
+import { lastDay, Month } from '#month';
 import { createDrafts, totalDrafts, totalRows, totalRowsByTaxMonth } from './drafts.sql.ts';
 import { DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
 

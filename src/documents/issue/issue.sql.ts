@@ -1,8 +1,8 @@
 /** Issues documents: one statement per step over all drafts, whether they bill ten rows or a million. */
 
-import { Settings } from '../../config/settings.ts';
-import { execute, executing, querying, queryingFirst, queryingOne, Transaction } from '../../database/transaction.ts';
-import { Month } from '../../month.ts';
+import { Settings } from '#config/settings';
+import { execute, executing, querying, queryingFirst, queryingOne, Transaction } from '#database/transaction';
+import { Month } from '#month';
 import { AMOUNTS } from './drafts.sql.ts';
 
 type LatestAction = Readonly<{

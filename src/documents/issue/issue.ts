@@ -2,8 +2,8 @@
  * Issues the documents that the drafts (`drafts.sql.ts`) describe. The caller holds the ledger's lock exclusively until
  * the commit, so `insertDocuments` can safely assign the next number of a series.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { queueIssuedDocuments } from '../emails.sql.ts';
+import { Transaction } from '#database/transaction';
+import { queueIssuedDocuments } from '#documents/emails.sql';
 import {
   applyOpenCredit,
   IssueBatch,

@@ -1,8 +1,8 @@
 /** Stores the issuer as printed on documents, each version once. Documents refer to its id. */
 
-import { Logo } from '../../config/logo.ts';
-import { Issuer } from '../../config/settings.ts';
-import { execute, executing, queryOne, Transaction } from '../../database/transaction.ts';
+import { Logo } from '#config/logo';
+import { Issuer } from '#config/settings';
+import { execute, executing, queryOne, Transaction } from '#database/transaction';
 
 /** Records the issuer in the current settings and returns its version. The logo is stored by its hash. */
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string) {

@@ -2,10 +2,10 @@
  * Computes the tax of drafts: a reversal of a billed sale gets the tax that the sale had, any other sale that of its
  * rule. The lines are then totaled by category and rate, and divided by total.
  */
-import { Tax } from '../../config/tax.ts';
-import { execute, executing, querying, Transaction } from '../../database/transaction.ts';
-import { Month } from '../../month.ts';
-import { CreditedTax, CreditShare } from '../document-tax.ts';
+import { Tax } from '#config/tax';
+import { execute, executing, querying, Transaction } from '#database/transaction';
+import { CreditedTax, CreditShare } from '#documents/document-tax';
+import { Month } from '#month';
 
 export type DraftedSale = Readonly<{
   partner_id: string;

@@ -1,12 +1,12 @@
 /**
  * The complete content of a document's PDF, as finished text. The drawing code needs neither the snapshot nor formats.
  */
-import { Logo } from '../../config/logo.ts';
-import { Issuer } from '../../config/settings.ts';
-import { Address } from '../../config/validation.ts';
-import { Amount, Month, monthName, plural } from '../../values.ts';
-import { addressLines, Fact, grossOf, Presentation, present } from '../present.ts';
-import { DocumentSnapshot, SnapshotLine, VoidMark } from '../snapshot.ts';
+import { Logo } from '#config/logo';
+import { Issuer } from '#config/settings';
+import { Address } from '#config/validation';
+import { addressLines, Fact, grossOf, Presentation, present } from '#documents/present';
+import { DocumentSnapshot, SnapshotLine, VoidMark } from '#documents/snapshot';
+import { Amount, Month, monthName, plural } from '#values';
 import { Payment, paymentOf } from './payment-content.ts';
 import { fill, Labels, readTemplate, Template } from './template.ts';
 import { printable } from './text.ts';

@@ -1,7 +1,7 @@
 /** The text of a QR code that starts a SEPA credit transfer in a banking app (EPC069-12, version 002). Pure. */
-import { sepaIban } from '../../config/instructions.ts';
-import { Amount } from '../../money.ts';
-import { DocumentSnapshot } from '../snapshot.ts';
+import { sepaIban } from '#config/instructions';
+import { DocumentSnapshot } from '#documents/snapshot';
+import { Amount } from '#money';
 
 const LONGEST_NAME = 70;
 const LARGEST_AMOUNT = '999999999.99';

@@ -1,6 +1,6 @@
 /** Draws the head of a document: its issuer, its kind, the amount due, the addressee, and its facts. */
 
-import { Logo } from '../../config/logo.ts';
+import { Logo } from '#config/logo';
 import { Addressee, Headline, Names } from './content.ts';
 import { PageLayout } from './page.ts';
 import { filledWith } from './template.ts';

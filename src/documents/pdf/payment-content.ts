@@ -1,7 +1,7 @@
 /** The payment instructions of a document's PDF, as finished text. */
-import { inFours } from '../creditor-reference.ts';
-import { addressLines, Fact, PaymentFact, Presentation } from '../present.ts';
-import { DocumentSnapshot } from '../snapshot.ts';
+import { inFours } from '#documents/creditor-reference';
+import { addressLines, Fact, PaymentFact, Presentation } from '#documents/present';
+import { DocumentSnapshot } from '#documents/snapshot';
 import { epcTextOf } from './epc.ts';
 import { Code, codeOf } from './qr-code.ts';
 import { fill, Labels, readTemplate } from './template.ts';

@@ -2,7 +2,7 @@
  * Renders a document as a tagged PDF. With the same renderer version, equal snapshots give equal bytes: the renderer
  * reads no clock, environment, language or time zone.
  */
-import { DocumentSnapshot, VoidMark } from '../snapshot.ts';
+import { DocumentSnapshot, VoidMark } from '#documents/snapshot';
 import { AddedFont, withAddedFonts } from './added-fonts.ts';
 import { drawAdjustment } from './adjustment.ts';
 import { Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';

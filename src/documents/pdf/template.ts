@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packageRoot } from '#package';
 import type shipped from '../../../templates/document.json';
-import { packageRoot } from '../../package.ts';
 
 type ShippedTemplate = typeof shipped;
 export type Labels = ShippedTemplate['labels'];

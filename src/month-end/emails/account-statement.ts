@@ -5,30 +5,30 @@
  */
 
 import { createHash } from 'node:crypto';
-import { todayOf } from '../../config/today.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { Locale } from '../../documents/locale.ts';
-import { bankDetails } from '../../documents/present.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { fieldName } from '../../field-names.ts';
-import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.sql.ts';
-import { bankView } from '../../mail/document-text.ts';
-import { EmailComposer, EmailSubject, oneLine, partnerLetter } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { readPartners } from '../../partners/partners.sql.ts';
-import { ActorContext, recordEvent } from '../../people/audit-events.ts';
-import { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { Locale } from '#documents/locale';
+import { bankDetails } from '#documents/present';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { readClosedMonth, readLastClosedBooks } from '#ledger/closed-months.sql';
+import { bankView } from '#mail/document-text';
+import { EmailComposer, EmailSubject, oneLine, partnerLetter } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { readPartners } from '#partners/partners.sql';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { AccountPayment, HowToPay } from '#reports/account-payment';
 import {
   AccountStatement,
   CurrencyAccount,
   ofPartner,
   overdueOf,
   readAccountStatement,
-} from '../../reports/account-statement.ts';
-import { pdfOfStatement } from '../../reports/account-statement-file.ts';
-import { BUCKETS } from '../../reports/aging.ts';
-import { Amount, lastDay, Month, monthName } from '../../values.ts';
+} from '#reports/account-statement';
+import { pdfOfStatement } from '#reports/account-statement-file';
+import { BUCKETS } from '#reports/aging';
+import { Amount, lastDay, Month, monthName } from '#values';
 import { readDueStatements, readQueued, Statements } from './due.sql.ts';
 
 /** Older ones are not mailed automatically, because a partner's setting may be new. */

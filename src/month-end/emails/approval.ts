@@ -3,16 +3,16 @@
  * lists the requests of programs, which read no e-mail.
  */
 
-import { RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
-import { requestNumbered, statusOf } from '../../approvals/requests.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { EmailComposer, letterView, oneLine } from '../../mail/email.ts';
-import { OtherEmailKind } from '../../mail/kinds.ts';
-import { isOneAddress } from '../../mail/message.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { ActorContext } from '../../people/audit-events.ts';
-import { readActiveUser } from '../../people/users.sql.ts';
-import { minuteOf, moneyText } from '../../values.ts';
+import { requestNumbered, statusOf } from '#approvals/requests';
+import { RequestRow, readApprovers } from '#approvals/requests.sql';
+import { Transaction } from '#database/transaction';
+import { EmailComposer, letterView, oneLine } from '#mail/email';
+import { OtherEmailKind } from '#mail/kinds';
+import { isOneAddress } from '#mail/message';
+import { queueEmails } from '#mail/outbox.sql';
+import { ActorContext } from '#people/audit-events';
+import { readActiveUser } from '#people/users.sql';
+import { minuteOf, moneyText } from '#values';
 import { DueApproval, readDueApprovalDecisions, readDueApprovalRequests } from './due.sql.ts';
 
 /** Decisions that are too old are not reported. */

@@ -1,9 +1,9 @@
 /** SQL of the letters about checkpoints. */
-import { querying, queryingFirst, queryingOne } from '../../database/transaction.ts';
-import { Checkpoint } from '../../log/checkpoints.sql.ts';
-import { CheckpointOf } from '../../log/closing.sql.ts';
-import { LogKey } from '../../log/signatures.sql.ts';
-import { Month } from '../../month.ts';
+import { querying, queryingFirst, queryingOne } from '#database/transaction';
+import { Checkpoint } from '#log/checkpoints.sql';
+import { CheckpointOf } from '#log/closing.sql';
+import { LogKey } from '#log/signatures.sql';
+import { Month } from '#month';
 
 /** Only checkpoints that close a month, unless every checkpoint gets a letter. */
 const OF_LETTERS = `(:every::boolean OR closes LIKE 'month %')`;

@@ -6,19 +6,19 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
-import { readBooksState } from '../../close/books.sql.ts';
-import { booksDueOn, openBooks } from '../../close/books.ts';
-import { endOfMonthEverywhere, nextToClose } from '../../close/close.ts';
-import { readLedgerState, readPartnerZones } from '../../close/months.sql.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { isSignedBy, noteOf, vkeyOf } from '../../log/note.ts';
-import { readLatestKey, readSignatureLines } from '../../log/signatures.sql.ts';
-import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
-import { EmailComposer, letterView } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { packageRoot } from '../../package.ts';
-import { ActorContext } from '../../people/audit-events.ts';
-import { counted, Month, moneyText, monthName, plural } from '../../values.ts';
+import { booksDueOn, openBooks } from '#close/books';
+import { readBooksState } from '#close/books.sql';
+import { endOfMonthEverywhere, nextToClose } from '#close/close';
+import { readLedgerState, readPartnerZones } from '#close/months.sql';
+import { Transaction } from '#database/transaction';
+import { isSignedBy, noteOf, vkeyOf } from '#log/note';
+import { readLatestKey, readSignatureLines } from '#log/signatures.sql';
+import { checkpointTitle, closedBy, factsOf } from '#log/text';
+import { EmailComposer, letterView } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { packageRoot } from '#package';
+import { ActorContext } from '#people/audit-events';
+import { counted, Month, moneyText, monthName, plural } from '#values';
 import {
   LetterHead,
   readBooksClosed,

@@ -1,17 +1,17 @@
 /** The e-mail to finance after a close, with the month's documents as in `report close`. */
 
-import { describeDecision } from '../../close/feeds.ts';
-import { describeOtherCurrency } from '../../close/other-currencies.ts';
-import { LOCKS, takeLock } from '../../database/locks.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { describeDifferingCut } from '../../ledger/quoted.ts';
-import { EmailComposer, letterView, oneLine } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { ActorContext, recordEvent } from '../../people/audit-events.ts';
-import { CloseReport, readCloseReport } from '../../reports/close.ts';
-import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
-import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
-import { groupThousands, Month, moneyText, monthName, plural } from '../../values.ts';
+import { describeDecision } from '#close/feeds';
+import { describeOtherCurrency } from '#close/other-currencies';
+import { LOCKS, takeLock } from '#database/locks';
+import { Transaction } from '#database/transaction';
+import { describeDifferingCut } from '#ledger/quoted';
+import { EmailComposer, letterView, oneLine } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { CloseReport, readCloseReport } from '#reports/close';
+import { approvalsOf, beforeTax, describeClose, largestChanges } from '#reports/close-text';
+import { EMAIL_TEXT_WIDTH } from '#text-table';
+import { groupThousands, Month, moneyText, monthName, plural } from '#values';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
 /** So that turning reports on does not send old months. */

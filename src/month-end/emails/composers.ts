@@ -1,6 +1,6 @@
 /** Every kind of e-mail without a document. A new kind needs a composer, its templates and a line here. */
-import { EmailComposer } from '../../mail/email.ts';
-import { reminderEmail } from '../../payments/reminder-email.ts';
+import { EmailComposer } from '#mail/email';
+import { reminderEmail } from '#payments/reminder-email';
 import { accountStatementEmail } from './account-statement.ts';
 import { approvalDecisionEmail, approvalRequestEmail } from './approval.ts';
 import { checkpointEmail } from './checkpoint.ts';

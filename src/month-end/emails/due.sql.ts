@@ -1,8 +1,8 @@
 /** E-mails triggered by events: which to queue, and their subjects. */
-import { query, querying, Transaction } from '../../database/transaction.ts';
-import { EmailSubject } from '../../mail/email.ts';
-import { lastDay, Month } from '../../month.ts';
-import { Method, RefundMethod } from '../../payments/enums.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { EmailSubject } from '#mail/email';
+import { lastDay, Month } from '#month';
+import { Method, RefundMethod } from '#payments/enums';
 
 export type DueApproval = Readonly<{
   request_id: number;

@@ -2,21 +2,21 @@
  * The e-mail to finance about the rows of the next month to close (`src/close/feeds.ts`): when two working days of the
  * month are left and something is missing, when the month has ended and stops, and when another doubt stops it.
  */
-import { readNextFeeds } from '../../close/close.ts';
-import { acceptFeed, Doubt, Feeds, isUndecided, lateFeeds, undecidedFeeds } from '../../close/feeds.ts';
-import { publicAddress, Settings } from '../../config/settings.ts';
-import { todayOf } from '../../config/today.ts';
-import { lockLedgerShared } from '../../database/ledger-lock.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { closeEmpty } from '../../errors/close.ts';
-import { Finding } from '../../findings/finding.ts';
-import { readDoubled, readHeld } from '../../findings/rows.ts';
-import { EmailComposer, letterView } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { dateName, lastDay, Month, monthAfter, monthName, workingDaysFrom } from '../../month.ts';
-import { ActorContext, Installation } from '../../people/audit-events.ts';
-import { actionAddress } from '../../remedy.ts';
-import { readUntold, recordAttention } from '../../reports/jobs.sql.ts';
+import { readNextFeeds } from '#close/close';
+import { acceptFeed, Doubt, Feeds, isUndecided, lateFeeds, undecidedFeeds } from '#close/feeds';
+import { publicAddress, Settings } from '#config/settings';
+import { todayOf } from '#config/today';
+import { lockLedgerShared } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { closeEmpty } from '#errors/close';
+import { Finding } from '#findings/finding';
+import { readDoubled, readHeld } from '#findings/rows';
+import { EmailComposer, letterView } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { dateName, lastDay, Month, monthAfter, monthName, workingDaysFrom } from '#month';
+import { ActorContext, Installation } from '#people/audit-events';
+import { actionAddress } from '#remedy';
+import { readUntold, recordAttention } from '#reports/jobs.sql';
 
 /** The console lists all. */
 const LISTED = 50;

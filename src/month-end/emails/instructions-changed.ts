@@ -2,16 +2,16 @@
  * The alert to finance and operations that the bank details on invoices have changed, the classic invoice fraud. It also
  * goes to addresses that were replaced shortly before. A file that only proposes other bank details is named by the status.
  */
-import { Settings } from '../../config/settings.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { EmailComposer, letterView, oneLine } from '../../mail/email.ts';
-import { isOneAddress } from '../../mail/message.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { ChangeEvent } from '../../people/audit-events.sql.ts';
-import { ActorContext } from '../../people/audit-events.ts';
-import { FieldChange } from '../../people/field-changes.ts';
-import { readSettingsChanges } from '../../people/settings-changes.ts';
-import { minuteOf } from '../../text.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { EmailComposer, letterView, oneLine } from '#mail/email';
+import { isOneAddress } from '#mail/message';
+import { queueEmails } from '#mail/outbox.sql';
+import { ActorContext } from '#people/audit-events';
+import { ChangeEvent } from '#people/audit-events.sql';
+import { FieldChange } from '#people/field-changes';
+import { readSettingsChanges } from '#people/settings-changes';
+import { minuteOf } from '#text';
 import { readAlarmedEvents } from './due.sql.ts';
 
 export const instructionsChangedEmail: EmailComposer = {

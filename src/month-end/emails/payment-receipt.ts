@@ -2,13 +2,13 @@
  * The receipt for a payment, sent to the payer once, when it is first applied to a month's invoice: the amount received
  * and the invoices paid. None for a payment that was reversed before. A corrected payer gets one too.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { failpoint } from '../../failpoint.ts';
-import { EmailComposer, oneLine, partnerLetter } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { Amount, isZero } from '../../money.ts';
-import { METHOD_WORDS } from '../../payments/enums.ts';
-import { ActorContext } from '../../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { EmailComposer, oneLine, partnerLetter } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { Amount, isZero } from '#money';
+import { METHOD_WORDS } from '#payments/enums';
+import { ActorContext } from '#people/audit-events';
 import { readDueReceipts, readReceipt } from './due.sql.ts';
 
 /** Even if the setting is turned on later. */

@@ -1,10 +1,10 @@
 /** The notice of a refund of credit, sent once, unless the refund was returned before. */
-import { Transaction } from '../../database/transaction.ts';
-import { EmailComposer, oneLine, partnerLetter } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { Amount, isZero } from '../../money.ts';
-import { METHOD_WORDS } from '../../payments/enums.ts';
-import { ActorContext } from '../../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { EmailComposer, oneLine, partnerLetter } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { Amount, isZero } from '#money';
+import { METHOD_WORDS } from '#payments/enums';
+import { ActorContext } from '#people/audit-events';
 import { readDueRefundNotices, readRefund } from './due.sql.ts';
 
 /** Even if the setting is turned on later. */

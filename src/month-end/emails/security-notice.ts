@@ -1,7 +1,7 @@
 /** The notices to users of events of their accounts. They are queued from the events, so that no sign-in waits. */
-import { EmailComposer, letterView, oneLine } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { minuteOf } from '../../text.ts';
+import { EmailComposer, letterView, oneLine } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { minuteOf } from '#text';
 import { readUserEvents } from './due.sql.ts';
 
 /** Older events are not reported. */

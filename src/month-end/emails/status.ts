@@ -1,14 +1,14 @@
 /** The e-mail that operations gets while something needs attention. */
-import { publicAddress } from '../../config/settings.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { Finding } from '../../findings/finding.ts';
-import { EmailComposer, letterView } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { ActorContext } from '../../people/audit-events.ts';
-import { actionAddress } from '../../remedy.ts';
-import { readStatus } from '../../reports/status.ts';
-import { describeStatus } from '../../reports/status-text.ts';
-import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
+import { publicAddress } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { Finding } from '#findings/finding';
+import { EmailComposer, letterView } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { ActorContext } from '#people/audit-events';
+import { actionAddress } from '#remedy';
+import { readStatus } from '#reports/status';
+import { describeStatus } from '#reports/status-text';
+import { EMAIL_TEXT_WIDTH } from '#text-table';
 
 export const statusEmail: EmailComposer = {
   kind: 'status',

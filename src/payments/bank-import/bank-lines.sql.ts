@@ -1,8 +1,8 @@
-import { execute, query, querying, Transaction } from '../../database/transaction.ts';
-import { Amount } from '../../money.ts';
-import { BankLine, BankStatement } from '../bank/statement.ts';
-import { PaymentContext } from '../context.ts';
-import { inserting } from '../insert.sql.ts';
+import { execute, query, querying, Transaction } from '#database/transaction';
+import { Amount } from '#money';
+import { BankLine, BankStatement } from '#payments/bank/statement';
+import { PaymentContext } from '#payments/context';
+import { inserting } from '#payments/insert.sql';
 
 /** Returns undefined if the file was never imported. */
 export async function readImportedAt(tx: Transaction, sha256: string) {

@@ -2,18 +2,18 @@
  * Decides what each credit of a bank file is: a new payment, a payment already recorded, a payout of the processor, or
  * money that no partner paid. Pure.
  */
-import { Amount } from '../../money.ts';
-import { BankLine } from '../bank/statement.ts';
-import { Candidate, Finding, identify, processorIds, ReportedPayment } from '../duplicates.ts';
-import { Match } from '../evidence.ts';
-import { match } from '../match.ts';
-import { OpenItems } from '../open-items.ts';
-import { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
-import { byLine, refundOf } from '../outgoing-refunds.ts';
-import { namePlausible } from '../payer-names.ts';
-import { feesPlausible, leftOn } from '../payout-contents.ts';
-import { findCreditNotes } from '../reference.ts';
-import { returnReason, withCode } from '../reverse.ts';
+import { Amount } from '#money';
+import { BankLine } from '#payments/bank/statement';
+import { Candidate, Finding, identify, processorIds, ReportedPayment } from '#payments/duplicates';
+import { Match } from '#payments/evidence';
+import { match } from '#payments/match';
+import { OpenItems } from '#payments/open-items';
+import { byLine, refundOf } from '#payments/outgoing-refunds';
+import { OutgoingLine, RecordedRefund } from '#payments/outgoing-refunds.sql';
+import { namePlausible } from '#payments/payer-names';
+import { feesPlausible, leftOn } from '#payments/payout-contents';
+import { findCreditNotes } from '#payments/reference';
+import { returnReason, withCode } from '#payments/reverse';
 import { EqualLineRow } from './bank-lines.sql.ts';
 
 export type NewLine = Readonly<{

@@ -4,19 +4,19 @@
  * ignored. Refusals: those of bank/read.ts.
  */
 import { createHash } from 'node:crypto';
-import { todayOf } from '../../config/today.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { failpoint } from '../../failpoint.ts';
-import { Amount, addDays } from '../../values.ts';
-import { BankFile } from '../bank/format.ts';
-import { ReadBankFile, readBankFile } from '../bank/read.ts';
-import { BankLine, BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
-import { Caller, lockPayments, openPaymentContext, PaymentContext } from '../context.ts';
-import { processorIds } from '../duplicates.ts';
-import { PaymentException, readBreaks } from '../exceptions.sql.ts';
-import { readRefunds } from '../outgoing-refunds.sql.ts';
-import { readCandidates } from '../payments.sql.ts';
-import { readOpenItems } from '../read-open-items.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { failpoint } from '#failpoint';
+import { BankFile } from '#payments/bank/format';
+import { ReadBankFile, readBankFile } from '#payments/bank/read';
+import { BankLine, BankStatement, invalidFile, lineIdentities } from '#payments/bank/statement';
+import { Caller, lockPayments, openPaymentContext, PaymentContext } from '#payments/context';
+import { processorIds } from '#payments/duplicates';
+import { PaymentException, readBreaks } from '#payments/exceptions.sql';
+import { readRefunds } from '#payments/outgoing-refunds.sql';
+import { readCandidates } from '#payments/payments.sql';
+import { readOpenItems } from '#payments/read-open-items';
+import { Amount, addDays } from '#values';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
 import { decideCredits, NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';

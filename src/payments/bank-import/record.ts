@@ -1,9 +1,9 @@
-import { Transaction } from '../../database/transaction.ts';
-import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
-import { BankLine } from '../bank/statement.ts';
-import { PaymentContext, requestLinkChecks } from '../context.ts';
-import { CONFIDENCE, Match } from '../evidence.ts';
-import { bankIdentity, processorIdentity } from '../identities.ts';
+import { Transaction } from '#database/transaction';
+import { insertCreditApplications } from '#documents/placed-credit.sql';
+import { BankLine } from '#payments/bank/statement';
+import { PaymentContext, requestLinkChecks } from '#payments/context';
+import { CONFIDENCE, Match } from '#payments/evidence';
+import { bankIdentity, processorIdentity } from '#payments/identities';
 import {
   insertApplications,
   insertPaymentSources,
@@ -12,10 +12,16 @@ import {
   NewPayment,
   NewPaymentSource,
   NewSuggestion,
-} from '../insert.sql.ts';
-import { settle } from '../payout-contents.ts';
-import { AccountPayout, insertPayouts, insertSettlements, NewSettlement, readWithProcessor } from '../payouts.sql.ts';
-import { settleReportedPayouts } from '../settle-payouts.ts';
+} from '#payments/insert.sql';
+import { settle } from '#payments/payout-contents';
+import {
+  AccountPayout,
+  insertPayouts,
+  insertSettlements,
+  NewSettlement,
+  readWithProcessor,
+} from '#payments/payouts.sql';
+import { settleReportedPayouts } from '#payments/settle-payouts';
 import { insertOutcomes, NewOutcome } from './bank-lines.sql.ts';
 import { Decision, NewLine, PayoutDecision, PossibleDuplicate, SETTLE_BY_HAND } from './decide.ts';
 import { ignoredLine, LineReport, paymentReport, plainReport } from './report.ts';

@@ -1,5 +1,5 @@
-import { Amount, sumsOf } from '../../money.ts';
-import { Match, Suggestion } from '../evidence.ts';
+import { Amount, sumsOf } from '#money';
+import { Match, Suggestion } from '#payments/evidence';
 import { NewOutcome } from './bank-lines.sql.ts';
 import { NewLine } from './decide.ts';
 

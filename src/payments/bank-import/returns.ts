@@ -2,19 +2,19 @@
  * Records the debits of a bank file. Returned payments are reversed, and debits are matched to recorded refunds. Other
  * debits do not concern partners.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { Amount, daysApart, isZero } from '../../values.ts';
-import { BankLine } from '../bank/statement.ts';
-import { insertBookings, NewBooking } from '../bank-booking.sql.ts';
-import { BANK_CHARGES } from '../bank-booking.ts';
-import { PaymentContext } from '../context.ts';
-import { Candidate, containsReference } from '../duplicates.ts';
-import { bankIdentity } from '../identities.ts';
-import { NewReversal } from '../insert.sql.ts';
-import { EqualDebit, RecordedRefund } from '../outgoing-refunds.sql.ts';
-import { matchDebits } from '../outgoing-refunds.ts';
-import { findReferences } from '../reference.ts';
-import { ReversalResult, returnReason, reverseAll, whatIsOwedAgain, withCode } from '../reverse.ts';
+import { Transaction } from '#database/transaction';
+import { BankLine } from '#payments/bank/statement';
+import { BANK_CHARGES } from '#payments/bank-booking';
+import { insertBookings, NewBooking } from '#payments/bank-booking.sql';
+import { PaymentContext } from '#payments/context';
+import { Candidate, containsReference } from '#payments/duplicates';
+import { bankIdentity } from '#payments/identities';
+import { NewReversal } from '#payments/insert.sql';
+import { matchDebits } from '#payments/outgoing-refunds';
+import { EqualDebit, RecordedRefund } from '#payments/outgoing-refunds.sql';
+import { findReferences } from '#payments/reference';
+import { ReversalResult, returnReason, reverseAll, whatIsOwedAgain, withCode } from '#payments/reverse';
+import { Amount, daysApart, isZero } from '#values';
 import { EqualLineRow, insertOutcomes, NewOutcome } from './bank-lines.sql.ts';
 import { equalEvidence, NewLine, outgoingLine, referencesOf } from './decide.ts';
 import { ignoredLine, LineReport, plainReport } from './report.ts';

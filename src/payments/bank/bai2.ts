@@ -4,9 +4,9 @@
  * balances and summaries of each account.
  */
 import { DateTime } from 'luxon';
-import { FieldProblem } from '../../errors/refusals.ts';
-import { Amount, isCurrency } from '../../money.ts';
-import { Method } from '../enums.ts';
+import { FieldProblem } from '#errors/refusals';
+import { Amount, isCurrency } from '#money';
+import { Method } from '#payments/enums';
 import { BankFormat, decode } from './format.ts';
 import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
 

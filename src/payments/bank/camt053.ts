@@ -3,9 +3,9 @@
  * the entries must add up to the closing balance. Sums and numbers of entries and totals of batches are checked too.
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { FieldProblem } from '../../errors/refusals.ts';
-import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '../../values.ts';
-import { Method } from '../enums.ts';
+import { FieldProblem } from '#errors/refusals';
+import { Method } from '#payments/enums';
+import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
 import { methodOfCode } from './bai2.ts';
 import { BankFormat, decode } from './format.ts';
 import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';

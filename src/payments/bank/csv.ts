@@ -4,10 +4,10 @@
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
-import { BankCsvMap } from '../../config/bank-csv.ts';
-import { FieldProblem, refuse } from '../../errors/refusals.ts';
-import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
-import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '../../reading/limits.ts';
+import { BankCsvMap } from '#config/bank-csv';
+import { FieldProblem, refuse } from '#errors/refusals';
+import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
+import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '#reading/limits';
 import { methodOfCode } from './bai2.ts';
 import { BankFile, BankFormat, decode } from './format.ts';
 import { BankLine, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';

@@ -2,7 +2,7 @@
  * The interface of a bank format. A format is one file that exports this interface, and an entry in the list of
  * read.ts.
  */
-import { BankCsvMap } from '../../config/bank-csv.ts';
+import { BankCsvMap } from '#config/bank-csv';
 import { BankStatement, invalidFile } from './statement.ts';
 
 export type BankFile = Readonly<{

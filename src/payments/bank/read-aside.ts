@@ -1,7 +1,7 @@
 /** Reads a bank file in a separate process (reading/aside.ts). Refusals: those of read.ts. */
-import { BankCsvMap } from '../../config/bank-csv.ts';
-import { Amount } from '../../money.ts';
-import { readAside, readerOf } from '../../reading/aside.ts';
+import { BankCsvMap } from '#config/bank-csv';
+import { Amount } from '#money';
+import { readAside, readerOf } from '#reading/aside';
 import { BankFile } from './format.ts';
 import { ReadBankFile, readBankFile } from './read.ts';
 import { BankLine, BankStatement } from './statement.ts';

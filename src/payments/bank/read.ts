@@ -2,9 +2,9 @@
  * Reads a bank file in its format. Refusals: bank_format_not_read, bank_format_unknown, bank_map_unknown,
  * bank_file_invalid, bank_file_totals.
  */
-import { BankCsvMap } from '../../config/bank-csv.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { refuseTooMany } from '../../reading/limits.ts';
+import { BankCsvMap } from '#config/bank-csv';
+import { refuse } from '#errors/refusals';
+import { refuseTooMany } from '#reading/limits';
 import { bai2 } from './bai2.ts';
 import { camt053 } from './camt053.ts';
 import { csv } from './csv.ts';

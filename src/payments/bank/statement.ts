@@ -3,10 +3,10 @@
  * and balances in its file. Refusals of all formats: bank_file_invalid, bank_file_totals.
  */
 import { createHash } from 'node:crypto';
-import { FieldProblem, refuse } from '../../errors/refusals.ts';
-import { Amount } from '../../money.ts';
-import { PROBLEMS_TOLD } from '../../reading/limits.ts';
-import { Method } from '../enums.ts';
+import { FieldProblem, refuse } from '#errors/refusals';
+import { Amount } from '#money';
+import { Method } from '#payments/enums';
+import { PROBLEMS_TOLD } from '#reading/limits';
 
 export type BankStatement = Readonly<{
   /** The IBAN or account number from the bank, without spaces. */

@@ -5,9 +5,9 @@
  * The database keeps the data of some events (payload_may_go): events received in the last 30 days, waiting events,
  * events that need a review, and events of a payment that is unapplied or disputed.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { recordEvent } from '../../people/audit-events.ts';
-import { Caller, lockPayments } from '../context.ts';
+import { Transaction } from '#database/transaction';
+import { Caller, lockPayments } from '#payments/context';
+import { recordEvent } from '#people/audit-events';
 import { ErasureBatch, ErasureRange, insertErasures, readErasable } from './events.sql.ts';
 
 export async function eraseEventData(tx: Transaction, caller: Caller, range: ErasureRange): Promise<ErasureBatch> {

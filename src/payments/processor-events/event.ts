@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import { Caller, PaymentContext } from '../context.ts';
+import { Caller, PaymentContext } from '#payments/context';
 
 export type StorableEvent = Readonly<{
   /** The connected account. Empty for our own account. */

@@ -9,10 +9,10 @@ import {
   queryingValue,
   queryOne,
   Transaction,
-} from '../../database/transaction.ts';
-import { PaymentContext } from '../context.ts';
-import { processorIdentity } from '../identities.ts';
-import { PaymentState, readState } from '../payments.sql.ts';
+} from '#database/transaction';
+import { PaymentContext } from '#payments/context';
+import { processorIdentity } from '#payments/identities';
+import { PaymentState, readState } from '#payments/payments.sql';
 import { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
 /** Returns the accounts that have new events. */

@@ -4,12 +4,12 @@
  */
 
 import { DateTime } from 'luxon';
-import { readInstallation } from '../../database/installation.sql.ts';
-import { Transaction } from '../../database/transaction.ts';
-import { parseExactJson } from '../../json.ts';
-import { PaymentFact, SessionProgress } from '../../processors/processor.ts';
-import { PROCESSOR } from '../../processors/processors.ts';
-import { Caller, lockPayments, openPaymentContext, PaymentContext } from '../context.ts';
+import { readInstallation } from '#database/installation.sql';
+import { Transaction } from '#database/transaction';
+import { parseExactJson } from '#json';
+import { Caller, lockPayments, openPaymentContext, PaymentContext } from '#payments/context';
+import { PaymentFact, SessionProgress } from '#processors/processor';
+import { PROCESSOR } from '#processors/processors';
 import { EventContext, EventOutcome, PendingEvent, WaitingEvent } from './event.ts';
 import { insertEventOutcome, readEventsForReview, readWaitingEvents } from './events.sql.ts';
 import { recordReceipt } from './receipt.ts';

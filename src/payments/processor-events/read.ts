@@ -1,10 +1,10 @@
 /** Reads the processor's events from an NDJSON file. Refusals: processor_events_invalid, file_items_too_many. */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
-import { FieldProblem, reasonOf, refuse } from '../../errors/refusals.ts';
-import { parseExactJsonOfOthers } from '../../json.ts';
-import { GivenFile, readerOf } from '../../reading/aside.ts';
-import { linesOf, readUntilTold } from '../../reading/limits.ts';
+import { FieldProblem, reasonOf, refuse } from '#errors/refusals';
+import { parseExactJsonOfOthers } from '#json';
+import { GivenFile, readerOf } from '#reading/aside';
+import { linesOf, readUntilTold } from '#reading/limits';
 import { StorableEvent } from './event.ts';
 
 const eventSchema = z.object({

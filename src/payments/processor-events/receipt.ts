@@ -3,19 +3,19 @@
  * to the documents of its session. The processor must state that one of our links or sessions was paid, in the currency
  * and amount of the link or session. Metadata is only a hint, because platforms and payers can write metadata.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
-import { Amount, isZero } from '../../money.ts';
-import { PaymentFact } from '../../processors/processor.ts';
-import { PROCESSOR } from '../../processors/processors.ts';
-import { applicable, applyTo, assumePayer, money, smaller, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
-import { PaymentContext, requestLinkChecks } from '../context.ts';
-import { identify } from '../duplicates.ts';
-import { CONFIDENCE } from '../evidence.ts';
-import { processorIdentity } from '../identities.ts';
-import { insertPaymentSources, insertPayments, insertSuggestions } from '../insert.sql.ts';
-import { PayableRow, readPayable } from '../open-items.sql.ts';
-import { PaymentState, readCandidates, readState } from '../payments.sql.ts';
+import { Transaction } from '#database/transaction';
+import { insertEnding } from '#delivery/checkouts/checkouts.sql';
+import { Amount, isZero } from '#money';
+import { applicable, applyTo, assumePayer, money, smaller, whyNotPayable, whyTakesNoPayment } from '#payments/apply';
+import { PaymentContext, requestLinkChecks } from '#payments/context';
+import { identify } from '#payments/duplicates';
+import { CONFIDENCE } from '#payments/evidence';
+import { processorIdentity } from '#payments/identities';
+import { insertPaymentSources, insertPayments, insertSuggestions } from '#payments/insert.sql';
+import { PayableRow, readPayable } from '#payments/open-items.sql';
+import { PaymentState, readCandidates, readState } from '#payments/payments.sql';
+import { PaymentFact } from '#processors/processor';
+import { PROCESSOR } from '#processors/processors';
 import { EventContext, EventOutcome, PendingEvent } from './event.ts';
 import {
   insertLinkOutcome,

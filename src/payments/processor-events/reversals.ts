@@ -1,14 +1,14 @@
 /** Refunds by the processor, and disputes by payers. */
-import { Transaction } from '../../database/transaction.ts';
-import { parseExactJson } from '../../json.ts';
-import { Amount } from '../../money.ts';
-import { PaymentFact } from '../../processors/processor.ts';
-import { PROCESSOR } from '../../processors/processors.ts';
-import { money, remaining, smaller } from '../apply.ts';
-import { PaymentContext } from '../context.ts';
-import { processorIdentity } from '../identities.ts';
-import { PaymentState } from '../payments.sql.ts';
-import { reinstate, reverseAll } from '../reverse.ts';
+import { Transaction } from '#database/transaction';
+import { parseExactJson } from '#json';
+import { Amount } from '#money';
+import { money, remaining, smaller } from '#payments/apply';
+import { PaymentContext } from '#payments/context';
+import { processorIdentity } from '#payments/identities';
+import { PaymentState } from '#payments/payments.sql';
+import { reinstate, reverseAll } from '#payments/reverse';
+import { PaymentFact } from '#processors/processor';
+import { PROCESSOR } from '#processors/processors';
 import { EventContext, EventOutcome, PendingEvent, waitsForPayment } from './event.ts';
 import {
   insertDispute,

@@ -2,11 +2,11 @@
  * Records reports on a session before its money arrives: ordered, failed, expired. A payment link does not expire,
  * because its sessions can be opened again.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
-import { SessionProgress } from '../../processors/processor.ts';
-import { PROCESSOR } from '../../processors/processors.ts';
-import { requestLinkChecks } from '../context.ts';
+import { Transaction } from '#database/transaction';
+import { insertEnding } from '#delivery/checkouts/checkouts.sql';
+import { requestLinkChecks } from '#payments/context';
+import { SessionProgress } from '#processors/processor';
+import { PROCESSOR } from '#processors/processors';
 import { EventContext, EventOutcome } from './event.ts';
 import {
   insertCheckoutOrder,

@@ -2,10 +2,10 @@
  * Stores the processor's events as received. process.ts processes them later. An event that is already stored stays
  * unchanged. Refusals: processor_events_invalid, processor_environment.
  */
-import { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { PROBLEMS_TOLD } from '../../reading/limits.ts';
-import { Caller } from '../context.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Caller } from '#payments/context';
+import { PROBLEMS_TOLD } from '#reading/limits';
 import { insertEvents } from './events.sql.ts';
 import { ReadEvent, readEvents } from './read.ts';
 

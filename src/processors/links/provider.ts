@@ -3,7 +3,7 @@
  * page leads. A provider is one file, and one entry in the list of `providers.ts`.
  */
 import { z } from 'zod';
-import { Amount } from '../../money.ts';
+import { Amount } from '#money';
 
 export type LinkFacts = Readonly<{
   number: string;

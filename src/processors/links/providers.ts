@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { stripePaymentLinks } from '../stripe/payment-link-provider.ts';
+import { stripePaymentLinks } from '#processors/stripe/payment-link-provider';
 import { none } from './none.ts';
 import { page } from './page.ts';
 import { LinkSecrets, OpenProvider, PaymentLinkProvider } from './provider.ts';

@@ -1,7 +1,7 @@
 /**
  * The amounts that Stripe can charge: not below the minimum, and expressible in its format (splits/smallest-unit.ts).
  */
-import { Amount, groupThousands, minorDigits } from '../../money.ts';
+import { Amount, groupThousands, minorDigits } from '#money';
 import { leastCharge, MOST_DIGITS, processorDecimals, smallestUnit } from './splits/smallest-unit.ts';
 
 /** ACH debit moves US dollars only. */

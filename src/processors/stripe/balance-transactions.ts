@@ -5,10 +5,15 @@
 import { Decimal } from 'decimal.js';
 import Stripe from 'stripe';
 import { z } from 'zod';
-import { reasonOf } from '../../errors/refusals.ts';
-import { parseExactJson } from '../../json.ts';
-import { Amount } from '../../money.ts';
-import { BalanceTransaction, BalanceTransactionReading, BalanceTransactionSource, Unavailable } from '../processor.ts';
+import { reasonOf } from '#errors/refusals';
+import { parseExactJson } from '#json';
+import { Amount } from '#money';
+import {
+  BalanceTransaction,
+  BalanceTransactionReading,
+  BalanceTransactionSource,
+  Unavailable,
+} from '#processors/processor';
 import { openStripe, withoutKey } from './client.ts';
 import { amountOfUnits } from './events.ts';
 

@@ -3,8 +3,8 @@
  * failure after which the caller may try again (`Unavailable`, `KeySpent`).
  */
 import Stripe from 'stripe';
-import { Pace } from '../pace.ts';
-import { KeySpent, ProcessorAccess, RefusedByProcessor, Unavailable } from '../processor.ts';
+import { Pace } from '#processors/pace';
+import { KeySpent, ProcessorAccess, RefusedByProcessor, Unavailable } from '#processors/processor';
 import { openStripe, withoutKey } from './client.ts';
 
 /** Stripe allows 25 requests a second per endpoint. Half of the allowed requests are left for other machines. */

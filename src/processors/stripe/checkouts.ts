@@ -1,6 +1,6 @@
 import Stripe from 'stripe';
-import { Amount } from '../../money.ts';
-import { CheckoutOrder, CheckoutState, Checkouts, MadeLink, RefusedByProcessor } from '../processor.ts';
+import { Amount } from '#money';
+import { CheckoutOrder, CheckoutState, Checkouts, MadeLink, RefusedByProcessor } from '#processors/processor';
 import { StripeAmount, stripeAmount } from './amounts.ts';
 import { StripeCalls } from './calls.ts';
 import { smallestUnit } from './splits/smallest-unit.ts';

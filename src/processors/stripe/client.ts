@@ -1,5 +1,5 @@
 import Stripe from 'stripe';
-import { ProcessorAccess } from '../processor.ts';
+import { ProcessorAccess } from '#processors/processor';
 
 /** Loads the `stripe` package on demand, because most commands never call a processor. */
 export async function openStripe(

@@ -5,8 +5,8 @@
  * metadata. Pure.
  */
 import { z } from 'zod';
-import { Amount, isCurrency, minorDigits } from '../../money.ts';
-import { EventReading, PaymentFact, SessionProgress } from '../processor.ts';
+import { Amount, isCurrency, minorDigits } from '#money';
+import { EventReading, PaymentFact, SessionProgress } from '#processors/processor';
 import { fromSmallestUnit } from './splits/smallest-unit.ts';
 
 const text = z.string().min(1);

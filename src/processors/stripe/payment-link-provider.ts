@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { Amount } from '../../money.ts';
-import { printedUrl } from '../links/printed-url.ts';
-import { provider } from '../links/provider.ts';
+import { Amount } from '#money';
+import { printedUrl } from '#processors/links/printed-url';
+import { provider } from '#processors/links/provider';
 import { methodsFor, stripeAmount, stripeLimits } from './amounts.ts';
 
 const schema = z.strictObject({

@@ -1,5 +1,12 @@
 import Stripe from 'stripe';
-import { LinkMark, LinkOrder, MadeLink, PaymentLinks, ProcessorAccess, RefusedByProcessor } from '../processor.ts';
+import {
+  LinkMark,
+  LinkOrder,
+  MadeLink,
+  PaymentLinks,
+  ProcessorAccess,
+  RefusedByProcessor,
+} from '#processors/processor';
 import { StripeCalls } from './calls.ts';
 import { StripeCheckouts } from './checkouts.ts';
 

@@ -6,7 +6,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { packageRoot, packageVersion } from '../../package.ts';
+import { packageRoot, packageVersion } from '#package';
 
 const SOURCE = join(packageRoot, 'src/processors/stripe/splits');
 

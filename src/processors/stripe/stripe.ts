@@ -1,4 +1,4 @@
-import { PaymentProcessor } from '../processor.ts';
+import { PaymentProcessor } from '#processors/processor';
 import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
 import { checkoutRequest, checkoutUnits, MOST_INVOICES, OPEN_MINUTES } from './checkouts.ts';

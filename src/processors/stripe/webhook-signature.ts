@@ -1,6 +1,6 @@
 /** Verifies signatures of Stripe's webhooks with the `stripe` package. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { WebhookVerifier } from '../processor.ts';
+import { WebhookVerifier } from '#processors/processor';
 
 /** The largest accepted difference between the time of a signature and the current time. */
 const TOLERANCE_SECONDS = 300;

@@ -1,8 +1,8 @@
-import { documentNumbered } from '../../../actions/documents.ts';
-import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../actions/invoice/link.ts';
-import { documentJson } from '../../../documents/document.ts';
-import { CommandContext, Definition, Output, readingNow, refuse } from '../../command.ts';
-import { doing } from '../../run-action.ts';
+import { documentNumbered } from '#actions/documents';
+import { invoiceLinkRevoke, invoiceLinkRotate } from '#actions/invoice/link';
+import { CommandContext, Definition, Output, readingNow, refuse } from '#cli/command';
+import { doing } from '#cli/run-action';
+import { documentJson } from '#documents/document';
 
 export const define: Definition = (invoice, action) => {
   invoice

@@ -1,6 +1,6 @@
-import { documentNumbered } from '../../../actions/documents.ts';
-import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
-import { Definition, EXIT, Output, reading, refuse, writeFileAsked } from '../../command.ts';
+import { documentNumbered } from '#actions/documents';
+import { Definition, EXIT, Output, reading, refuse, writeFileAsked } from '#cli/command';
+import { readEInvoice, readPdf } from '#documents/documents.sql';
 
 export const define: Definition = (invoice, action) => {
   invoice
@@ -24,9 +24,7 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
     // The renderer is loaded only for a void copy, because loading is slow.
-    const pdf = options.voidCopy
-      ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
-      : kept;
+    const pdf = options.voidCopy ? await (await import('#documents/void-copy')).renderVoidCopy(environment, row) : kept;
     if (pdf === undefined) {
       const reason = row.email_reason ?? NOT_DELIVERED;
       throw refuse('pdf_not_rendered', { number, reason, void: row.status === 'void' });

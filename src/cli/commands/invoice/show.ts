@@ -1,13 +1,13 @@
-import { disputeJson, disputeText } from '../../../actions/dispute.ts';
-import { documentNumbered, emailText } from '../../../actions/documents.ts';
-import { OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
-import { documentJson } from '../../../documents/document.ts';
-import { DocumentRow } from '../../../documents/documents.sql.ts';
-import { afterwords, HistoryLine, readHistory } from '../../../documents/history.ts';
-import { documentTitle, rowKindName } from '../../../documents/present.ts';
-import { lineTaxText, taxSteps } from '../../../documents/present-tax.ts';
-import { settledWithoutCash } from '../../../documents/settled.ts';
-import { amount, CommandContext, Definition, EXIT, money, printable, reading, table, wrapped } from '../../command.ts';
+import { disputeJson, disputeText } from '#actions/dispute';
+import { documentNumbered, emailText } from '#actions/documents';
+import { amount, CommandContext, Definition, EXIT, money, printable, reading, table, wrapped } from '#cli/command';
+import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
+import { documentJson } from '#documents/document';
+import { DocumentRow } from '#documents/documents.sql';
+import { afterwords, HistoryLine, readHistory } from '#documents/history';
+import { documentTitle, rowKindName } from '#documents/present';
+import { lineTaxText, taxSteps } from '#documents/present-tax';
+import { settledWithoutCash } from '#documents/settled';
 
 export const define: Definition = (invoice, action) => {
   invoice

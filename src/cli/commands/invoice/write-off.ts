@@ -1,6 +1,6 @@
-import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
-import { Definition, ON_LATEST_DATE, Output, REASON } from '../../command.ts';
-import { doing } from '../../run-action.ts';
+import { invoiceWriteOff, invoiceWriteOffUndo } from '#actions/invoice/write-off';
+import { Definition, ON_LATEST_DATE, Output, REASON } from '#cli/command';
+import { doing } from '#cli/run-action';
 
 type WriteOffOptions = Readonly<{
   reason: string;

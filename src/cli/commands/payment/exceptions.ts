@@ -1,9 +1,9 @@
-import { labelled } from '../../../actions/payment/describe.ts';
-import { commandOf } from '../../../actions/remedies.ts';
-import { ListedException, listExceptions } from '../../../payments/exceptions.ts';
-import { Sheet } from '../../../sheet.ts';
-import { CommandContext, Definition, money } from '../../command.ts';
-import { showing } from '../../report-command.ts';
+import { labelled } from '#actions/payment/describe';
+import { commandOf } from '#actions/remedies';
+import { CommandContext, Definition, money } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { ListedException, listExceptions } from '#payments/exceptions';
+import { Sheet } from '#sheet';
 
 export const define: Definition = (payment, action) => {
   showing(

@@ -1,8 +1,8 @@
-import { describedImport } from '../../../actions/processor/import.ts';
-import { accountKeyVariable } from '../../../config/environment.ts';
-import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
-import { AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
-import { acting, CommandContext, Context, Definition } from '../../command.ts';
+import { describedImport } from '#actions/processor/import';
+import { acting, CommandContext, Context, Definition } from '#cli/command';
+import { accountKeyVariable } from '#config/environment';
+import { readConnectedAccounts } from '#splits/accounts.sql';
+import { AccountReading, accessTo, readAccount } from '#splits/poll';
 
 export const define: Definition = (processor, action) => {
   processor

@@ -1,11 +1,11 @@
-import { todayOf } from '../../../config/today.ts';
-import { Aging, AgingRow, BUCKETS, Bucket, readAging } from '../../../reports/aging.ts';
-import { refuseFutureDay } from '../../../reports/future-day.ts';
-import { preliminaryNote } from '../../../reports/preliminary.ts';
-import { agingDocumentsSheet, agingSheet } from '../../../reports/sheets.ts';
-import { dateName, groupThousands, plural } from '../../../values.ts';
-import { AS_OF, AsOfOption, CommandContext, Definition, PresentOptions, table } from '../../command.ts';
-import { showing } from '../../report-command.ts';
+import { AS_OF, AsOfOption, CommandContext, Definition, PresentOptions, table } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { todayOf } from '#config/today';
+import { Aging, AgingRow, BUCKETS, Bucket, readAging } from '#reports/aging';
+import { refuseFutureDay } from '#reports/future-day';
+import { preliminaryNote } from '#reports/preliminary';
+import { agingDocumentsSheet, agingSheet } from '#reports/sheets';
+import { dateName, groupThousands, plural } from '#values';
 
 export const define: Definition = (report, action) => {
   showing(

@@ -1,12 +1,12 @@
-import { todayOf } from '../../../config/today.ts';
+import { CommandContext, Definition, dateArgument, outputWidth, PresentOptions } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { todayOf } from '#config/today';
 import {
   bankReconciliationSheet,
   describeBankReconciliation,
   readBankReconciliation,
-} from '../../../reports/bank-reconciliation.ts';
-import { refuseFutureDay } from '../../../reports/future-day.ts';
-import { CommandContext, Definition, dateArgument, outputWidth, PresentOptions } from '../../command.ts';
-import { showing } from '../../report-command.ts';
+} from '#reports/bank-reconciliation';
+import { refuseFutureDay } from '#reports/future-day';
 
 export const define: Definition = (report, action) => {
   showing(

@@ -1,9 +1,9 @@
-import { Month } from '../../../month.ts';
-import { readCloseReport } from '../../../reports/close.ts';
-import { describeClose } from '../../../reports/close-text.ts';
-import { closeSheet } from '../../../reports/sheets.ts';
-import { CommandContext, Definition, fitted, monthArgument, outputWidth } from '../../command.ts';
-import { showing } from '../../report-command.ts';
+import { CommandContext, Definition, fitted, monthArgument, outputWidth } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { Month } from '#month';
+import { readCloseReport } from '#reports/close';
+import { describeClose } from '#reports/close-text';
+import { closeSheet } from '#reports/sheets';
 
 export const define: Definition = (report, action) => {
   showing(

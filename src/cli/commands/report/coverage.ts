@@ -1,10 +1,10 @@
-import { todayOf } from '../../../config/today.ts';
-import { Coverage, readCoverage } from '../../../reports/coverage.ts';
-import { refuseFutureDay } from '../../../reports/future-day.ts';
-import { coverageSheet } from '../../../reports/sheets.ts';
-import { plural } from '../../../text.ts';
-import { AsOfOption, CommandContext, Definition, dateArgument, PresentOptions, table } from '../../command.ts';
-import { showing } from '../../report-command.ts';
+import { AsOfOption, CommandContext, Definition, dateArgument, PresentOptions, table } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { todayOf } from '#config/today';
+import { Coverage, readCoverage } from '#reports/coverage';
+import { refuseFutureDay } from '#reports/future-day';
+import { coverageSheet } from '#reports/sheets';
+import { plural } from '#text';
 
 export const define: Definition = (report, action) => {
   showing(

@@ -1,5 +1,3 @@
-import { todayOf } from '../../../config/today.ts';
-import { describePosition, positionSheet, readPosition } from '../../../reports/position.ts';
 import {
   CommandContext,
   Definition,
@@ -10,7 +8,9 @@ import {
   PresentOptions,
   present,
   reading,
-} from '../../command.ts';
+} from '#cli/command';
+import { todayOf } from '#config/today';
+import { describePosition, positionSheet, readPosition } from '#reports/position';
 
 export const define: Definition = (report, action) => {
   report

@@ -1,11 +1,4 @@
-import { partnerIdOf } from '../../../actions/partner-names.ts';
-import { todayOf } from '../../../config/today.ts';
-import { AccountStatement, activityText, ofPartner, readAccountStatement } from '../../../reports/account-statement.ts';
-import { pdfOfStatement } from '../../../reports/account-statement-file.ts';
-import { refuseFutureDay } from '../../../reports/future-day.ts';
-import { preliminaryNote } from '../../../reports/preliminary.ts';
-import { statementSheet } from '../../../reports/sheets.ts';
-import { dateName, groupThousands } from '../../../values.ts';
+import { partnerIdOf } from '#actions/partner-names';
 import {
   AS_OF,
   AsOfOption,
@@ -16,8 +9,15 @@ import {
   printable,
   table,
   writeFileAsked,
-} from '../../command.ts';
-import { showing } from '../../report-command.ts';
+} from '#cli/command';
+import { showing } from '#cli/report-command';
+import { todayOf } from '#config/today';
+import { AccountStatement, activityText, ofPartner, readAccountStatement } from '#reports/account-statement';
+import { pdfOfStatement } from '#reports/account-statement-file';
+import { refuseFutureDay } from '#reports/future-day';
+import { preliminaryNote } from '#reports/preliminary';
+import { statementSheet } from '#reports/sheets';
+import { dateName, groupThousands } from '#values';
 
 export const define: Definition = (report, action) => {
   showing(

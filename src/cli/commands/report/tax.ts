@@ -1,8 +1,8 @@
-import { todayOf } from '../../../config/today.ts';
-import { lastDay, Month } from '../../../month.ts';
-import { describeTax, readTaxReport, taxSheet } from '../../../reports/tax.ts';
-import { CommandContext, Definition, dateArgument, monthArgument, PresentOptions, refuse } from '../../command.ts';
-import { showing } from '../../report-command.ts';
+import { CommandContext, Definition, dateArgument, monthArgument, PresentOptions, refuse } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { todayOf } from '#config/today';
+import { lastDay, Month } from '#month';
+import { describeTax, readTaxReport, taxSheet } from '#reports/tax';
 
 type TaxOptions = PresentOptions &
   Readonly<{

@@ -1,10 +1,10 @@
-import { todayOf } from '../../../config/today.ts';
-import { refuseFutureDay } from '../../../reports/future-day.ts';
-import { readRates } from '../../../reports/rates.ts';
-import { trialBalanceSheet } from '../../../reports/sheets.ts';
-import { describeTrialBalance, readTrialBalance } from '../../../reports/trial-balance.ts';
-import { AS_OF, AsOfOption, CommandContext, Definition, outputWidth, PresentOptions } from '../../command.ts';
-import { showing } from '../../report-command.ts';
+import { AS_OF, AsOfOption, CommandContext, Definition, outputWidth, PresentOptions } from '#cli/command';
+import { showing } from '#cli/report-command';
+import { todayOf } from '#config/today';
+import { refuseFutureDay } from '#reports/future-day';
+import { readRates } from '#reports/rates';
+import { trialBalanceSheet } from '#reports/sheets';
+import { describeTrialBalance, readTrialBalance } from '#reports/trial-balance';
 
 export const define: Definition = (report, action) => {
   showing(
