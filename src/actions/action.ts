@@ -223,7 +223,6 @@ type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
   ? Record<never, never>
   : z.output<z.ZodObject<Shape, z.core.$strict>>;
 
-/** The parts of an action on the partner `partnerId`. */
 export const OF_PARTNER = {
   subject: ({ partnerId }: { readonly partnerId: string }) => partnerId,
   partners: async (_tx: Transaction, { partnerId }: { readonly partnerId: string }) => [partnerId],

@@ -6,7 +6,6 @@ import { choice, defineAction, Facts, Report, reason, text, whole } from './acti
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);
 
-/** The parts of an action on the bank line `bankLineId`. */
 const OF_LINE = {
   role: 'finance',
   subject: ({ bankLineId }: { bankLineId: number }) => String(bankLineId),

@@ -33,7 +33,6 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
-/** The parts of an action on the document `number`. */
 export const OF_DOCUMENT = {
   subject: ({ number }: { readonly number: string }) => number,
   partners: (tx: Transaction, { number }: { readonly number: string }) => partnersOfDocuments(tx, [number]),

@@ -11,7 +11,6 @@ import { commandOf } from './remedies.ts';
 
 const EMAIL = () => whole('E-mail', "The e-mail's number in the list of e-mails.");
 
-/** The parts of an action on the e-mail `emailId`. */
 const OF_EMAIL = {
   subject: ({ emailId }: { emailId: number }) => String(emailId),
   /** E-mails to finance or the auditor are for users who see every partner. */

@@ -18,7 +18,6 @@ const PARTNER = () => partner();
 const after = (help: string) =>
   whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER, value: 'position' }).optional();
 
-/** The parts of an action on the webhook of the partner `partnerId`. */
 const OF_WEBHOOK = {
   ...OF_PARTNER,
   role: 'administrator',

@@ -83,7 +83,6 @@ async function readArchivable(tx: Transaction, month: Month) {
   return state;
 }
 
-/** The statement of the close whose first fact has the number `first`. */
 async function statementOf(tx: Transaction, first: number, files: readonly ArchivedFile[]) {
   const checkpoints = await readCheckpoints(tx);
   const at = checkpoints.findIndex(({ last_no }) => last_no >= first);

@@ -72,7 +72,6 @@ async function quotesOf({ rows, list }: Reading, wanted: Exclude<Wanted, { partn
 /** Lists for the ids of rows. */
 export const ofIds = (list: Fill): (readonly [string, Fill])[] => IDS.map((id) => [id, list]);
 
-/** The day of a row. */
 export const DAY = 'left(accepted_at, 10)';
 export const NUMBER = 'entry_id::VARCHAR';
 

@@ -11,7 +11,6 @@ import { Amount, sumsOf } from '#money';
 import { Month } from '#month';
 import { ArchivedFile, Stated, StoredFile } from './archive.sql.ts';
 
-/** The columns of a row's line in the log. */
 export const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
 /** The columns of a line of `copy`. */
 export const LINE_COLUMNS: readonly string[] = ['entry_id', ...COLUMNS.map(({ name }) => name)];
@@ -21,7 +20,6 @@ export const FIELDS = COLUMNS.map(({ name, nullable }) =>
   nullable ? `coalesce(replace(${name}, '\\', '\\\\'), '\\N')` : name,
 ).join(', ');
 
-/** The sums of the amounts, as the log writes them. */
 export const SUMS = ['spot_price', 'partner_cut', 'invoice_amount']
   .map((name) => `rtrim(rtrim(sum(${name}::DECIMAL(38, 4))::VARCHAR, '0'), '.')`)
   .join(', ');
@@ -57,7 +55,6 @@ export type Scope = Readonly<{
   counted?: true;
 }>;
 
-/** A file or a statement of a month. */
 export type Named = Pick<StoredFile, 'month' | 'name'>;
 
 export interface Store {

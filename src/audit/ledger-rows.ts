@@ -10,7 +10,6 @@ import { cellOf } from '#text';
 import { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
 
-/** The columns of the view `ledger`. */
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 
 export const LEDGER_HEADER = csvLine([...COLUMNS]);
@@ -147,7 +146,6 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 const unescaped = (field: string) =>
   field === '\\N' ? '' : field.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter);
 
-/** A decimal padded with zeros to this many digits. */
 function withDigits(decimal: string, digits: number) {
   const point = decimal.indexOf('.');
   if (point >= 0) return decimal.padEnd(point + 1 + digits, '0');

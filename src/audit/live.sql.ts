@@ -125,7 +125,6 @@ export async function makeLiveViews(tx: Transaction, to?: number) {
 
 const units = (sum: string, currency = 'currency') => `(${sum} * log_units(${currency}))::bigint`;
 
-/** Groups with the values that rules read. */
 const converted = (groups: string) => `
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone COLLATE "C" AS time_zone,
          event_id, entries, ${units('spot_price')} AS spot_price, ${units('partner_cut')} AS partner_cut,

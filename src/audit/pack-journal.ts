@@ -6,7 +6,6 @@ import { View } from './columns.sql.ts';
 import { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
 import { readAccounts, readJournal, readOpening, Sum } from './views.sql.ts';
 
-/** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }) => account.slice(control.length + 1);
 
 const posting = (sum: Sum) => ({

@@ -87,7 +87,6 @@ class RowsByMonth {
   }
 }
 
-/** The number of rows, and their sums by currency. */
 async function readTotals(tx: Transaction, months: readonly BilledMonth[], lastNo: number) {
   const totals = new Map<string, Record<'spotPrice' | 'partnerCut' | 'invoiceAmount', Amount>>();
   let rows = 0;

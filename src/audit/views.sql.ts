@@ -9,7 +9,6 @@ import { makeLiveViews, prepareTables } from './live.sql.ts';
 import { Totals } from './pack.ts';
 import { readRules } from './rules.ts';
 
-/** What is exported: months, and the facts up to a number. */
 type ViewedFacts = Readonly<{
   from: Month;
   to: Month;

@@ -49,7 +49,6 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
   };
 };
 
-/** The options for the order, if the list can be sorted. */
 function sortingOf(list: List) {
   const sortable = sortableOf(list);
   if (sortable.length === 0) return z.strictObject({});
@@ -60,7 +59,6 @@ function sortingOf(list: List) {
   });
 }
 
-/** The order of the options, or else the usual one. */
 function sortOf(list: List, options: Options) {
   const sorting = sortingOf(list);
   const given = readFields(sorting, givenTo(sorting, { options })) as { sort?: string; descending?: boolean };

@@ -186,7 +186,6 @@ async function readUnusual(tx: Transaction, month: Month, history: HistoryRead) 
   return (await readFeedHistories(tx, asked)).flatMap(unusual);
 }
 
-/** The suspicions that the history of a feed raises. */
 function unusual(feed: FeedHistory) {
   const { partner_id, name, currency, strict, sales, quiet, sales_now: now, quiet_now: quietNow } = feed;
   const about = { partner_id, name, currency, stops: strict };

@@ -27,7 +27,6 @@ export type NumberParts = Readonly<{
 
 export const numberOf = ({ series, sequence }: NumberParts) => `${series}-${String(sequence).padStart(6, '0')}`;
 
-/** The series of invoices, credit notes and statements. */
 const KINDS = ['INV', 'CN', 'ST'];
 const NUMBER = new RegExp(`^((?:${KINDS.join('|')})-\\d{4})-(\\d{6,9})$`);
 

@@ -15,7 +15,6 @@ import {
 } from './grounds.sql.ts';
 import { inMinorUnits } from './row.ts';
 
-/** The setting `reversals`. */
 export type Ceilings = Settings['reversals'];
 
 /** Judges the good staged reversals. Those that no rule allows are held. */

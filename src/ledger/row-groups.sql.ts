@@ -12,7 +12,6 @@ export const GROUPED = `${GROUP_KEYS}, count(*) AS entries,
   min(accepted_at) AS first_at, max(accepted_at) AS last_at, min(recorded_at) AS first_recorded,
   max(recorded_at) AS last_recorded, min(entry_id) AS first_no, max(entry_id) AS last_no, min(quote_id) AS quote_id`;
 
-/** The names of these columns, in their order. */
 export const GROUP_COLUMNS: readonly string[] = [
   ...GROUP_KEYS.split(', '),
   ...['entries', ...GROUP_AMOUNTS, ...GROUP_TIMES, 'first_no', 'last_no', 'quote_id'],

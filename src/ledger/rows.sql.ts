@@ -264,7 +264,6 @@ const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_mo
          ORDER BY a.from_month DESC LIMIT 1) AS a
      )`;
 
-/** The number and sums of rows, by currency. */
 export type Totals = Readonly<
   Record<string, { rows: number; spotPrice: string; partnerCut: string; invoiceAmount: string }>
 >;

@@ -70,7 +70,6 @@ export type ListQuery<Filter, Sort extends string = string> = Readonly<{
   context: Installation;
 }>;
 
-/** The sums of a currency, by column. */
 export type Total = Readonly<Record<string, Amount>>;
 
 export type Sums = Readonly<{

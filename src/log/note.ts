@@ -4,7 +4,6 @@
  */
 import { createHash, createPublicKey, KeyObject, sign, verify } from 'node:crypto';
 
-/** The size and the root of a log. */
 export type TreeHead = Readonly<{
   origin: string;
   size: number;

@@ -119,7 +119,6 @@ export async function readLateSignatures(
   return { unsigned: unsigned.map(({ size }) => size), unstamped: unstamped.map(({ size }) => size) };
 }
 
-/** How checkpoints are signed. */
 export interface SigningStatus {
   /** The verifier key of the available key, or null if there is none. */
   readonly key: string | null;

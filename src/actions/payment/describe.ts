@@ -87,7 +87,6 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
   };
 }
 
-/** The parts of an action on the payment `paymentId`. */
 export const OF_PAYMENT = {
   subject: ({ paymentId }: { readonly paymentId: number }) => String(paymentId),
   partners: (tx: Transaction, { paymentId }: { readonly paymentId: number }) => partnersOfPayment(tx, paymentId),

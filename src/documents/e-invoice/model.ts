@@ -73,7 +73,6 @@ type TaxTotal = Tax &
     amount: string;
   }>;
 
-/** The first and the last day. */
 export type Period = Readonly<{
   from: string;
   to: string;

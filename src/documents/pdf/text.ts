@@ -159,7 +159,6 @@ function broken(run: Run, width: number, measure: Measure) {
   return parts;
 }
 
-/** Characters with their combining marks. */
 const clustersOf = (text: string) => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
 /** How many clusters of a word fit on the line, or up to a good place to break; at least one. */
