@@ -5,8 +5,9 @@
 -- days are numbers since 1970-01-01, flags 1 or 0, times and all else text. log_no is the number of the fact. Other tables:
 -- map_values (log_no, column_name, path, value), currencies (code, digits), pack (first, size, from_month, to_month).
 --
--- A line under `EACH pattern` stands for its copies, joined by UNION ALL: one for each match of the pattern in the columns of a
--- form, with its kind for KIND and the part in parentheses for COLUMN. A number that occurs once in its column has a `!`.
+-- A line of PREPARE under `EACH pattern` stands for its copies, joined by UNION ALL: one for each match of the pattern in
+-- the columns of a form, with its kind for KIND and the part in parentheses for COLUMN. A `!` marks a column in which a
+-- number occurs once.
 --
 -- The lines `columns` name the columns of a rule's rows; an amount is in the row's `currency`, or that after its `@`.
 -- Rules marked `whole` look back before a pack's first leaf: they are decidable only over the log from its beginning.
@@ -763,6 +764,9 @@ FROM (SELECT kind, action, 1 AS always FROM always UNION ALL SELECT kind, action
 CREATE TABLE fact_reasons AS
 -- EACH \b(reason)\b.* event_id
 SELECT 'KIND' AS kind, log_no, event_id, COLUMN AS reason FROM KIND;
+CREATE TABLE fact_ids AS
+-- EACH (\w+)\??!
+SELECT 'KIND.COLUMN' AS place, COLUMN AS id FROM KIND WHERE COLUMN IS NOT NULL;
 -- What events state about their facts, by the facts: always, or if an event of the action states it.
 CREATE TABLE stated_facts AS
 SELECT event_id, 'payment.record' AS action, 'reference' AS path, reference AS value, 0 AS always FROM payments
@@ -2717,12 +2721,7 @@ WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
 
 -- ids_once: An id of these facts occurs once in them: their own id, or that of a thing to which they can happen once.
 -- columns at id:int times:int
-SELECT place, id, count(*)
-FROM (
--- EACH (\w+)\??!
-SELECT 'KIND.COLUMN' AS place, COLUMN AS id FROM KIND WHERE COLUMN IS NOT NULL
-) i
-GROUP BY place, id HAVING count(*) > 1;
+SELECT place, id, count(*) FROM fact_ids GROUP BY place, id HAVING count(*) > 1;
 
 -- names_once: What names a fact, or its place in what it belongs to, occurs once.
 -- columns at times:int
