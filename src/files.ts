@@ -7,7 +7,7 @@ import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Returns the code of an error, such as 'ENOENT' from the operating system or '57P03' from PostgreSQL. */
-export const codeOf = (error: unknown): string | undefined =>
+export const codeOf = (error: unknown) =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
 /** Returns a handler for `.catch` that ignores these codes and throws all other errors. */
@@ -25,7 +25,7 @@ export const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
  * Makes a folder and its parents, if missing. The option `recursive` of mkdir does not return if an existing folder
  * answers ENOENT, as /proc does.
  */
-export async function makeFolder(folder: string): Promise<void> {
+export async function makeFolder(folder: string) {
   if (existsSync(folder)) return;
   const above = dirname(folder);
   if (above !== folder) await makeFolder(above);
@@ -34,7 +34,7 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 /** Makes new and renamed files in a folder durable, if the system supports this for folders. */
-export async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string) {
   const handle = await open(folder).catch(unless('EACCES', 'EISDIR', 'EPERM'));
   await handle
     ?.sync()
@@ -96,7 +96,7 @@ export function draftOf(target: string): Draft {
 }
 
 /** Gives a file another name, which must be free. On file systems without hard links (FAT), renames the file. */
-export async function linkTo(path: string, target: string): Promise<void> {
+export async function linkTo(path: string, target: string) {
   try {
     await link(path, target);
   } catch (error) {
@@ -107,11 +107,7 @@ export async function linkTo(path: string, target: string): Promise<void> {
 }
 
 /** Writes a file so that a reader finds either the complete new file or the previous one. */
-export async function writeWhole(
-  target: string,
-  content: string | Uint8Array,
-  publish: 'publish' | 'replace',
-): Promise<void> {
+export async function writeWhole(target: string, content: string | Uint8Array, publish: 'publish' | 'replace') {
   const draft = draftOf(target);
   try {
     const file = await open(draft.path, 'wx');

@@ -32,7 +32,7 @@ export function parseExactJsonOfOthers(text: string): unknown {
 }
 
 /** Throws SyntaxError if brackets are nested deeper than DEEPEST. Takes time linear in the length of the text. */
-export function refuseDeep(text: string): void {
+export function refuseDeep(text: string) {
   let opened = 0;
   for (let at = 0; at < text.length && opened <= DEEPEST; at += 1) if (isOpening(text.charCodeAt(at))) opened += 1;
   // A text with so few brackets cannot be nested too deep. For nearly all texts, the check ends here.
@@ -72,7 +72,7 @@ const NAME_OR_BRACE = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}]/g;
  * Returns the first name that occurs twice in one object, or undefined. JSON.parse silently keeps the last value. The
  * text must be valid JSON.
  */
-export function repeatedName(text: string): string | undefined {
+export function repeatedName(text: string) {
   const open: Set<string>[] = [];
   for (const [token, string, colon] of text.matchAll(NAME_OR_BRACE)) {
     if (token === '{') open.push(new Set());

@@ -29,7 +29,7 @@ export function openLog(
   );
 }
 
-export const droppedLogLines = (): number => stderr?.dropped() ?? 0;
+export const droppedLogLines = () => stderr?.dropped() ?? 0;
 
 let stderr: LogDestination | undefined;
 function stderrLog() {

@@ -27,9 +27,9 @@ const MINOR_DIGITS: ReadonlyMap<string, number> = new Map(
 );
 
 /** Returns a currency's number of minor digits, or undefined if ISO 4217 has no such currency. */
-export const minorDigits = (currency: string): number | undefined => MINOR_DIGITS.get(currency);
+export const minorDigits = (currency: string) => MINOR_DIGITS.get(currency);
 
-export const isCurrency = (code: string): boolean => MINOR_DIGITS.has(code);
+export const isCurrency = (code: string) => MINOR_DIGITS.has(code);
 
 /** Returns ISO 4217 codes by minor digits, for a check in the database. */
 export function currenciesByMinorDigits(): ReadonlyMap<number, readonly string[]> {
@@ -66,7 +66,7 @@ export function amountProblem(text: string, digits: number): AmountProblem | und
 }
 
 /** Returns whether a plain decimal text, such as `0` or `-0.00`, is zero. */
-export function isZero(text: string): boolean {
+export function isZero(text: string) {
   if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is not a plain decimal`);
   return !/[1-9]/.test(text);
 }
@@ -87,7 +87,7 @@ export class Amount {
   /**
    * Parses a plain decimal text, such as a NUMERIC from the database. Throws for any other text, which would be a bug.
    */
-  static of(text: string, currency: string): Amount {
+  static of(text: string, currency: string) {
     if (!PLAIN_DECIMAL.test(text)) throw new TypeError(`'${text}' is not a plain decimal`);
     if (!isCurrency(currency)) throw new TypeError(`'${currency}' is not an ISO 4217 currency`);
     const value = new Decimal(text);
@@ -98,7 +98,7 @@ export class Amount {
   }
 
   /** Converts a whole number of the currency's minor units: -1250 USD is -12.50. */
-  static ofMinorUnits(units: bigint, currency: string): Amount {
+  static ofMinorUnits(units: bigint, currency: string) {
     const digits = minorDigits(currency) ?? 2;
     const sign = units < 0n ? '-' : '';
     const text = String(units < 0n ? -units : units).padStart(digits + 1, '0');
@@ -108,32 +108,32 @@ export class Amount {
     );
   }
 
-  static zero(currency: string): Amount {
+  static zero(currency: string) {
     const zero = ZEROS.get(currency) ?? Amount.of('0', currency);
     ZEROS.set(currency, zero);
     return zero;
   }
 
   /** Rounds a nonnegative decimal half up to the currency's digits, for computed prices. */
-  static halfUp(text: string, currency: string): Amount {
+  static halfUp(text: string, currency: string) {
     if (!PLAIN_DECIMAL.test(text) || text.startsWith('-')) throw new TypeError(`'${text}' is not a price`);
     if (!isCurrency(currency)) throw new TypeError(`'${currency}' is not an ISO 4217 currency`);
     return new Amount(rounded(new Decimal(text), currency), currency);
   }
 
   /** Multiplies a nonnegative amount by a rate, rounded half up to the currency's digits. */
-  timesHalfUp(rate: string): Amount {
+  timesHalfUp(rate: string) {
     if (this.isNegative()) throw new RangeError(`${this} is negative, but a price cannot be`);
     return new Amount(rounded(this.value.times(new Decimal(rate)), this.currency), this.currency);
   }
 
   /** Returns the tax at a rate in percent, rounded half away from zero like the SQL function `tax_of`. */
-  taxAt(percent: string): Amount {
+  taxAt(percent: string) {
     return new Amount(rounded(this.value.times(new Decimal(percent)).dividedBy(100), this.currency), this.currency);
   }
 
   /** Returns this amount times `part` divided by `whole`, rounded half away from zero. */
-  prorated(part: Amount, whole: Amount): Amount {
+  prorated(part: Amount, whole: Amount) {
     const exact = this.value.times(this.same(part).value).dividedBy(this.same(whole).value);
     return new Amount(rounded(exact, this.currency), this.currency);
   }
@@ -142,73 +142,73 @@ export class Amount {
    * Converts amounts to one currency and adds them up. A rate is the value of one unit of the amount's currency in that
    * one currency. Only the sum is rounded, half away from zero.
    */
-  static converted(given: readonly Readonly<{ amount: Amount; rate: string }>[], currency: string): Amount {
+  static converted(given: readonly Readonly<{ amount: Amount; rate: string }>[], currency: string) {
     const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));
     return new Amount(rounded(exact, currency), currency);
   }
 
-  static sum<Item>(currency: string, items: readonly Item[], amountOf: (item: Item) => Amount): Amount {
+  static sum<Item>(currency: string, items: readonly Item[], amountOf: (item: Item) => Amount) {
     return items.reduce((sum, each) => sum.plus(amountOf(each)), Amount.zero(currency));
   }
 
   /** Returns how many parts this amount is, if the whole is this many parts. Rounded to an integer. */
-  partsOf(whole: Amount, parts: number): number {
+  partsOf(whole: Amount, parts: number) {
     return this.value.times(parts).dividedBy(this.same(whole).value).round().toNumber();
   }
 
-  isLessThan(other: Amount): boolean {
+  isLessThan(other: Amount) {
     return this.value.lessThan(this.same(other).value);
   }
 
-  plus(other: Amount): Amount {
+  plus(other: Amount) {
     return new Amount(this.value.plus(this.same(other).value), this.currency);
   }
 
-  minus(other: Amount): Amount {
+  minus(other: Amount) {
     return new Amount(this.value.minus(this.same(other).value), this.currency);
   }
 
-  negated(): Amount {
+  negated() {
     return new Amount(this.value.negated(), this.currency);
   }
 
-  isZero(): boolean {
+  isZero() {
     return this.value.isZero();
   }
 
-  isNegative(): boolean {
+  isNegative() {
     return this.value.isNegative() && !this.value.isZero();
   }
 
-  isPositive(): boolean {
+  isPositive() {
     return this.value.isPositive() && !this.value.isZero();
   }
 
-  equals(other: Amount): boolean {
+  equals(other: Amount) {
     return this.value.equals(this.same(other).value);
   }
 
   /** Writes exactly the currency's digits: `1234.50`, `-3`, `0.000`. Zero has no sign. */
-  toString(): string {
+  toString() {
     return (this.value.isZero() ? new Decimal(0) : this.value).toFixed(minorDigits(this.currency) as number);
   }
 
-  toJSON(): string {
+  toJSON() {
     return this.toString();
   }
 
-  forPeople(): string {
+  forPeople() {
     return `${groupThousands(this.toString())} ${this.currency}`;
   }
 
-  private same(other: Amount): Amount {
+  private same(other: Amount) {
     if (other.currency !== this.currency) throw new TypeError(`${this.currency} and ${other.currency} do not add up`);
     return other;
   }
 }
 
 /** Returns one sum for each currency, in the order in which the currencies first occur. */
-export function sumsOf(amounts: readonly Amount[]): Amount[] {
+export function sumsOf(amounts: readonly Amount[]) {
   const sums = new Map<string, Amount>();
   for (const amount of amounts) sums.set(amount.currency, sums.get(amount.currency)?.plus(amount) ?? amount);
   return [...sums.values()];
@@ -218,10 +218,10 @@ const rounded = (value: InstanceType<typeof Decimal>, currency: string) =>
   value.toDecimalPlaces(minorDigits(currency) as number, SharedDecimal.ROUND_HALF_UP);
 
 /** `-1234567.50` becomes `-1,234,567.50`. */
-export function groupThousands(text: string): string {
+export function groupThousands(text: string) {
   const [whole = '', fraction] = text.split('.');
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
-export const moneyText = (text: string, currency: string): string => Amount.of(text, currency).forPeople();
+export const moneyText = (text: string, currency: string) => Amount.of(text, currency).forPeople();

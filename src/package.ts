@@ -12,7 +12,7 @@ function rootAbove(folder: string) {
 
 export const packageRoot = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
-export function versionOfPackageAt(folder: string): string {
+export function versionOfPackageAt(folder: string) {
   return (JSON.parse(readFileSync(join(rootAbove(folder), 'package.json'), 'utf8')) as { version: string }).version;
 }
 

@@ -88,7 +88,7 @@ export const seeDocument = (label: string, number: string): ToRun =>
 export const seeMonthOfAccounts = (label: string, month: string): ToRun =>
   toRun(label, `reconcile ${month}`, `/console/accounts?month=${month}`);
 
-export const actionAddress = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
+export const actionAddress = ({ action, input }: Pick<ToDo, 'action' | 'input'>) => {
   const values = Object.entries(input).flatMap(([name, value]) => [value].flat().map((each) => [name, each]));
   const known = new URLSearchParams(values).toString();
   return `/console/actions/${action}${known === '' ? '' : `?${known}`}`;

@@ -42,7 +42,7 @@ const BYTE_ORDER_MARK = '\uFEFF';
  * Returns UTF-8 CSV with a byte order mark and the line ends of RFC 4180. Text that a spreadsheet would read as a
  * formula gets a leading apostrophe. Negative numbers do not.
  */
-export function csvOf({ columns, rows }: Sheet): string {
+export function csvOf({ columns, rows }: Sheet) {
   const names = Object.keys(columns);
   const written = rows.map((row) => names.map((name) => unformulated(valueAt(row, name) ?? '')));
   return BYTE_ORDER_MARK + stringify([names, ...written], { record_delimiter: 'windows' });

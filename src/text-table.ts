@@ -7,7 +7,7 @@ type Row = readonly (string | number | null)[];
  * Returns a plain table. The prefix '>' of a heading aligns its column to the right. The prefix '~' lets the column be
  * shortened if the table is wider than `width`.
  */
-export function table(headings: readonly string[], all: readonly Row[], width = Number.POSITIVE_INFINITY): string {
+export function table(headings: readonly string[], all: readonly Row[], width = Number.POSITIVE_INFINITY) {
   const names = headings.map((heading) => heading.replace(/^[>~]/, ''));
   const rows = fitted(headings, names, all, width);
   const lines = [names, ...rows.map((row) => row.map((cell) => printable(String(cell ?? ''))))];
@@ -50,10 +50,10 @@ function fitted(headings: readonly string[], names: readonly string[], rows: rea
 const ACTING = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu;
 
 /** Makes a text from outside harmless to a terminal, on one line. */
-export const printable = (text: string): string => text.replace(ACTING, '\uFFFD');
+export const printable = (text: string) => text.replace(ACTING, '\uFFFD');
 
 /** Makes a whole output harmless to a terminal, and keeps its lines. */
-export const printableLines = (text: string): string =>
+export const printableLines = (text: string) =>
   text.replace(ACTING, (character) => (character === '\n' ? character : '\uFFFD'));
 
 function short(text: string, width: number) {
@@ -61,7 +61,7 @@ function short(text: string, width: number) {
 }
 
 /** Breaks a text into lines of at most `width` characters, at spaces if possible. */
-export function wrapped(text: string, width: number, indent = ''): string[] {
+export function wrapped(text: string, width: number, indent = '') {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
@@ -80,7 +80,7 @@ export function wrapped(text: string, width: number, indent = ''): string[] {
 }
 
 /** Wraps longer lines. Continuation lines are indented to the column where the text after the label or dash begins. */
-export function fitLines(text: string, width = Number.POSITIVE_INFINITY): string {
+export function fitLines(text: string, width = Number.POSITIVE_INFINITY) {
   return text
     .split('\n')
     .flatMap((line) => {

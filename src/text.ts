@@ -1,8 +1,8 @@
 /** Returns `1,234`. */
-export const counted = (count: number): string => count.toLocaleString('en-US');
+export const counted = (count: number) => count.toLocaleString('en-US');
 
 /** Returns `1 row`, `2 rows` or `1,234 rows`. Nouns with an irregular plural need `nouns`. */
-export function plural(count: number, noun: string, nouns = `${noun}s`): string {
+export function plural(count: number, noun: string, nouns = `${noun}s`) {
   return `${counted(count)} ${count === 1 ? noun : nouns}`;
 }
 
@@ -13,13 +13,13 @@ export const inShort = (all: readonly string[]): string =>
   all.length > NAMED ? `${all[0]} and ${counted(all.length - 1)} more` : all.join(' ');
 
 /** Returns `2026-08-01 11:00 UTC` for an ISO instant in UTC. */
-export const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+export const minuteOf = (instant: string) => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
 /**
  * Returns a text such as `40 days`. The unit is the largest unit of which there is at least 1, and the count is rounded
  * down.
  */
-export function duration(seconds: number): string {
+export function duration(seconds: number) {
   const units = [
     ['day', 86_400],
     ['hour', 3_600],
@@ -33,13 +33,13 @@ export function duration(seconds: number): string {
 const FORMULA = /^([\t\r\n]|[ \t\r\n]*[=+@＝＋－＠-])/;
 
 /** Returns whether a spreadsheet could read a text as a formula. Numbers are safe. */
-export const couldRun = (text: string): boolean => FORMULA.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
+export const couldRun = (text: string) => FORMULA.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
 
 /**
  * Returns a cell of CSV. Text that could be a formula, or that begins with an apostrophe, gets a leading apostrophe.
  * Therefore, every original text can be restored by removing one leading apostrophe.
  */
-export function cellOf(value: unknown): string {
+export function cellOf(value: unknown) {
   const text = value === null || value === undefined ? '' : String(value);
   return text.startsWith("'") || couldRun(text) ? `'${text}` : text;
 }

@@ -2,7 +2,7 @@
  * The order of the source: which folder may import which, whose tables a statement may name, and how long a file, a
  * function and a line of SQL may be. Exceptions are listed with a reason; one that is no longer needed fails.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
@@ -134,6 +134,11 @@ const SOURCES: readonly Source[] = readdirSync(join(ROOT, 'src'), { recursive: t
   .sort()
   .map((path) => readSource(path.replaceAll('\\', '/')));
 
+/** The source that an import such as `#money` names. */
+function fileOf(name: string): string {
+  return `${name}${existsSync(join(ROOT, 'src', `${name}.tsx`)) ? '.tsx' : '.ts'}`;
+}
+
 function readSource(path: string): Source {
   const text = readFileSync(join(ROOT, 'src', path), 'utf8');
   const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
@@ -142,8 +147,8 @@ function readSource(path: string): Source {
   const statements: { text: string; first: number; last: number }[] = [];
   const visit = (node: Node, name: string) => {
     const target = node['source'] as { value?: unknown } | null | undefined;
-    if (/^(Import|Export)/.test(node.type) && typeof target?.value === 'string' && target.value.startsWith('.')) {
-      const to = join(dirname(path), target.value);
+    if (/^(Import|Export)/.test(node.type) && typeof target?.value === 'string' && /^[.#]/.test(target.value)) {
+      const to = target.value.startsWith('#') ? fileOf(target.value.slice(1)) : join(dirname(path), target.value);
       imports.push({ from: path, to, lazy: node.type === 'ImportExpression' });
     }
     const own = (node['id'] ?? node['key']) as { name?: string } | undefined;

@@ -236,7 +236,6 @@ export type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
   ? Record<never, never>
   : z.output<z.ZodObject<Shape, z.core.$strict>>;
 
-/** The parts of an action on the partner `partnerId`. */
 export const OF_PARTNER = {
   subject: ({ partnerId }: { readonly partnerId: string }) => partnerId,
   partners: async (_tx: Transaction, { partnerId }: { readonly partnerId: string }) => [partnerId],
@@ -257,7 +256,7 @@ export type Definition<Shape extends z.core.$ZodShape, Result, Followed, Json> =
 
 export function defineAction<Shape extends z.core.$ZodShape, Result, Followed, Json>(
   definition: Definition<Shape, Result, Followed, Json>,
-): Action<InputOf<Shape>, Result, Followed, Json> {
+) {
   const input = z.strictObject(definition.input);
   return { ...definition, input } as unknown as Action<InputOf<Shape>, Result, Followed, Json>;
 }

@@ -10,8 +10,8 @@ import { refuse } from '#errors/refusals';
 import { actAs } from '#people/users';
 import { readActiveUser } from '#people/users.sql';
 import { minuteOf } from '#text';
-import { Action, ActionContext } from './action.ts';
-import { FullReport } from './consequence.ts';
+import { Action, ActionContext, Report } from './action.ts';
+import { Consequence, FullReport } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { Preview, previewAction, RunOptions, runAction } from './run.ts';
 
@@ -102,7 +102,7 @@ async function readAsked(
   return { request, requester: { ...context, actor: { ...context.actor, claimedBy: login, user } } };
 }
 
-export function actionOf({ action: name }: Pick<RequestRow, 'action'>): Action {
+export function actionOf({ action: name }: Pick<RequestRow, 'action'>) {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`this version has no action ${name}`);
   return action;

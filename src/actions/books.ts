@@ -62,7 +62,7 @@ const requestOf = ({ month, without: accounts, reason }: BooksInput): BooksReque
   ...(accounts && reason !== undefined && { without: { accounts, reason } }),
 });
 
-export function checkWithout({ without, reason }: Omit<BooksInput, 'month'>): void {
+export function checkWithout({ without, reason }: Omit<BooksInput, 'month'>) {
   if ((without === undefined) !== (reason === undefined)) {
     throw refuse('usage', { reason: `${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')} go together` });
   }

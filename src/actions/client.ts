@@ -52,7 +52,6 @@ async function clientFacts(tx: Transaction, clientId: string, context: ActionCon
   return { [`client ${clientId}`]: { partner: client.partner_id, status: client.revoked_at ? 'revoked' : secrets } };
 }
 
-/** The parts of an action on the client `clientId`. */
 const OF_CLIENT = {
   subject: ({ clientId }: { clientId: string }) => clientId,
   partners: async (tx: Transaction, { clientId }: { clientId: string }, context: ActionContext) =>

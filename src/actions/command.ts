@@ -36,14 +36,14 @@ type ActionWithCommand = Readonly<{
   command?: ActionCommand | undefined;
 }>;
 
-export const wordsOf = ({ name, command }: ActionWithCommand): string =>
+export const wordsOf = ({ name, command }: ActionWithCommand) =>
   command?.called ?? name.replace('.', ' ').replaceAll('_', '-');
 
 const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
   ...{ amount: 'amount', date: 'YYYY-MM-DD', instant: 'time', month: 'month', file: 'file' },
 };
 
-export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandWords = {}): string {
+export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandWords = {}) {
   if (options[name] !== undefined) return options[name];
   const what = inKebab(name);
   if (kind === 'flag') return `--${what}`;
@@ -65,7 +65,7 @@ type KnownInput = Readonly<Record<string, string | number | true | readonly stri
  * Returns `reckoner dispute close INV-2026-000003 --reason REASON`. Required values that are not known are placeholders
  * in capitals.
  */
-export function commandText(action: ActionWithCommand, known: KnownInput): string {
+export function commandText(action: ActionWithCommand, known: KnownInput) {
   const places = action.command?.arguments ?? {};
   const parts = fieldsOf(action.input).map((field) => {
     const value = known[field.name];

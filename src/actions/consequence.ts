@@ -143,7 +143,7 @@ const amountsOf = (amounts: readonly Amount[]) =>
  * Returns a digest of a preview's figures. A confirmed or approved action is done only if the digest is the same. The
  * digest does not cover the report, because a report may name new ids.
  */
-export const digestOf = ({ changes, amounts, adjustments }: Figures): string =>
+export const digestOf = ({ changes, amounts, adjustments }: Figures) =>
   createHash('sha256')
     .update(
       JSON.stringify([

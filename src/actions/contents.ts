@@ -11,7 +11,7 @@ export const contentOf = <Task extends GivenFile, Content>(
   file: FileInput,
   reader: FileReader<Task, Content>,
   task: Omit<Task, keyof GivenFile>,
-): Promise<Content> => contentBy(file, () => readAside(reader, { ...file, ...task } as unknown as Task));
+) => contentBy(file, () => readAside(reader, { ...file, ...task } as unknown as Task));
 
 export function contentsOf<Content>(
   files: readonly FileInput[],
@@ -26,7 +26,7 @@ export function contentsOf<Content>(
 }
 
 /** Returns the content of a file. The file's reader queries the database first. */
-export function contentBy<Content>(file: FileInput, read: () => Promise<Content>): Promise<Content> {
+export function contentBy<Content>(file: FileInput, read: () => Promise<Content>) {
   const content = (contents.get(file) as Promise<Content> | undefined) ?? read();
   contents.set(file, content);
   return content;

@@ -18,7 +18,6 @@ type Placement = Readonly<{
   number: string;
 }>;
 
-/** The parts of an action on the credit of `creditNote` that is applied to the invoice `number`. */
 const OF_CREDIT = {
   role: 'finance',
   subject: ({ creditNote }: Placement) => creditNote,

@@ -81,14 +81,7 @@ export const disputeJson = (dispute: OpenDispute) => ({
 });
 
 /** `120.00 USD since 2026-09-03, wrong count; owner Ada; promised for 2026-09-20` */
-export const disputeText = ({
-  amount: disputed,
-  currency,
-  disputed_on,
-  reason,
-  owner,
-  promised_on,
-}: OpenDispute): string =>
+export const disputeText = ({ amount: disputed, currency, disputed_on, reason, owner, promised_on }: OpenDispute) =>
   [
     `${moneyText(disputed, currency)} since ${disputed_on}, ${printable(reason)}`,
     ...(owner === '' ? [] : [`owner ${printable(owner)}`]),

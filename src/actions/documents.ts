@@ -32,7 +32,6 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
-/** The parts of an action on the document `number`. */
 export const OF_DOCUMENT = {
   subject: ({ number }: { readonly number: string }) => number,
   partners: (tx: Transaction, { number }: { readonly number: string }) => partnersOfDocuments(tx, [number]),
@@ -58,7 +57,7 @@ export function factsOf(row: DocumentRow): Facts[string] {
 }
 
 /** Returns the sums of fields over several things, one sum for each currency. */
-export const amountsIn = (facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] =>
+export const amountsIn = (facts: Facts, things: readonly string[], ...fields: readonly string[]) =>
   sizesOf(
     things
       .flatMap((thing) => fields.map((field) => facts[thing]?.[field]))
@@ -69,7 +68,7 @@ export const amountsIn = (facts: Facts, things: readonly string[], ...fields: re
  * Returns one sum for each currency. Absolute values are added, so that outgoing money cannot keep the sum under an
  * approval threshold.
  */
-export const sizesOf = (amounts: readonly Amount[]): Amount[] =>
+export const sizesOf = (amounts: readonly Amount[]) =>
   sumsOf(amounts.map((amount) => (amount.isNegative() ? amount.negated() : amount)));
 
 /** Returns amounts that are adjusted for the partner of a document. */
@@ -109,12 +108,12 @@ export async function reportDocument(
   return { json: documentJson(document), ...describe(document) };
 }
 
-export function isUnsent(document: DocumentRow): boolean {
+export function isUnsent(document: DocumentRow) {
   const email: DocumentJson['email'] = documentJson(document).email;
   return email !== null && email.status !== 'sent' && email.status !== 'portal';
 }
 
-export function emailText(row: DocumentRow): string {
+export function emailText(row: DocumentRow) {
   const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
   if (status === null) return 'none';
   if (status === 'portal') return "not needed: the document was delivered by the partner's portal";

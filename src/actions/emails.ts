@@ -6,13 +6,13 @@ import { AfterContext } from './action.ts';
  * Queues and sends every e-mail that is due. The modules for rendering and mail take 0.25 seconds to load, so they are
  * loaded on demand.
  */
-export const sendDue = ({ reporter, ...context }: AfterContext): Promise<EmailResult[]> =>
+export const sendDue = ({ reporter, ...context }: AfterContext) =>
   collected(reporter.onEmail, async (onEmail) => {
     const { sendEmails } = await import('#month-end/month-end');
     await sendEmails(context, { onEmail });
   });
 
-export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly number[]): Promise<EmailResult[]> =>
+export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly number[]) =>
   collected(reporter.onEmail, async (onEmail) => {
     const { sendTheseEmails } = await import('#month-end/month-end');
     await sendTheseEmails(context, { onEmail }, ids);
@@ -32,7 +32,7 @@ async function collected(heard: OnEmail | undefined, send: (onEmail: OnEmail) =>
 /**
  * Returns whether an e-mail needs attention. A deferred e-mail needs no attention, because the next delivery sends it.
  */
-export const needsAttention = ({ status }: Pick<EmailResult, 'status'>): boolean =>
+export const needsAttention = ({ status }: Pick<EmailResult, 'status'>) =>
   ['held', 'failed', 'uncertain'].includes(status);
 
 const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string]>> = {
@@ -52,7 +52,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
 };
 
 /** Counts e-mails without a document by kind: `2 reminders, 1 notice about doubtful feeds`. */
-export function countKinds(results: readonly EmailResult[]): string {
+export function countKinds(results: readonly EmailResult[]) {
   const counts = Object.entries(KINDS).map(([kind, [one, many]]) => {
     const count = results.filter(({ email }) => email.kind === kind).length;
     return count === 0 ? '' : `${count} ${count === 1 ? one : many}`;

@@ -196,7 +196,7 @@ export const onLatestDate = () =>
   ).optional();
 
 /** Parses the values of fields. Refusal: argument_invalid. */
-export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, nameOf: NameOf = asOption): Value {
+export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, nameOf: NameOf = asOption) {
   const read = fields.safeParse(given);
   if (read.success) return read.data;
   const [{ path, reason } = { path: '', reason: '' }] = fieldProblems(read.error);
@@ -226,7 +226,7 @@ export function fieldsOf(input: z.ZodObject): Field[] {
 }
 
 /** Returns one line for each given field: `To: billing@partner.example`. A file is shown by its name. */
-export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
+export const inputInWords = (fields: z.ZodObject, input: unknown) =>
   fieldsOf(fields).flatMap(({ name, label, kind }) => {
     const value = (input as Readonly<Record<string, unknown>>)[name];
     if (value === undefined || value === false) return [];
@@ -235,7 +235,7 @@ export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
   });
 
 /** Encodes a file as one form value that a page can pass to the next page. */
-export const fileText = (name: string, bytes: Uint8Array): string =>
+export const fileText = (name: string, bytes: Uint8Array) =>
   `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;
 
 /** Splits a form value made by `fileText`. Returns undefined for other text. */

@@ -73,7 +73,6 @@ const resultOf = async (tx: Transaction, { rows, late }: Decided, done: string) 
       : ''),
 });
 
-/** The parts of an action on the held rows `rows`. */
 const OF_ROWS = {
   role: 'finance',
   subject: ({ rows }: { rows: readonly number[] }) => rows.join(' '),
@@ -105,7 +104,6 @@ export const rowsDiscard = defineAction({
 
 const HELD_REVERSAL = () => whole('Held row', 'The number of the held reversal.');
 
-/** The parts of an action on the held reversal `row`. */
 const OF_REVERSAL = {
   command: { arguments: { row: '<row>' } },
   role: 'finance',

@@ -76,7 +76,7 @@ function described(result: OpeningImport, preview: boolean, width: number | unde
   ].join('\n');
 }
 
-export const totalsTable = (totals: readonly OpeningTotal[], width?: number): string =>
+export const totalsTable = (totals: readonly OpeningTotal[], width?: number) =>
   table(
     ['currency', '>items', '>invoices', '>credits', '>cash', '>control'],
     totals.map(({ currency, items, invoices, credits, cash, control }) => [

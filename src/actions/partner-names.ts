@@ -7,12 +7,7 @@ import { Scope } from '#people/scope';
 import { fieldsOf } from './fields.ts';
 
 /** An input, in which each partner is named by its id. */
-export async function withPartnerIds<Input>(
-  tx: Transaction,
-  fields: z.ZodObject,
-  input: Input,
-  scope: Scope,
-): Promise<Input> {
+export async function withPartnerIds<Input>(tx: Transaction, fields: z.ZodObject, input: Input, scope: Scope) {
   const given = input as Readonly<Record<string, string | string[] | undefined>>;
   const named = fieldsOf(fields).flatMap(({ kind, name }) =>
     kind === 'partner' ? [given[name] ?? []].flat().map((value) => [name, value] as const) : [],

@@ -58,14 +58,14 @@ function describeImport(
   ].join('\n');
 }
 
-export const remarksOnPartners = async (
-  environment: Environment,
-  partners: readonly PartnerRecord[],
-): Promise<string[]> => [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))];
+export const remarksOnPartners = async (environment: Environment, partners: readonly PartnerRecord[]) => [
+  ...remarksOnSplits(partners),
+  ...(await unprintableRemarks(environment, partners)),
+];
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {
-  const { addressText, installedFonts, unprintableFields } = await import('#documents/printable');
+  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('#documents/printable');
   const fonts = installedFonts(environment);
   return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
     const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);

@@ -36,7 +36,7 @@ export async function admit<Input>(
   action: Action<Input>,
   input: Input,
   { isAsked = false }: { readonly isAsked?: boolean } = {},
-): Promise<void> {
+) {
   const { actor } = context;
   if (actor.user === undefined) return;
   const isJob = actor.user.kind === 'program' && (actor.via === 'job' || isAsked);

@@ -140,7 +140,6 @@ const factsOf = (
   ),
 });
 
-/** Returns the control totals of the options, if any is given. */
 const controlGiven = ({ control, count }: { control?: readonly string[] | undefined; count?: number | undefined }) =>
   control === undefined && count === undefined
     ? {}

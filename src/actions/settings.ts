@@ -112,14 +112,14 @@ function otherProblems({ settings }: Installation, section: Section, value: obje
 }
 
 /** The rules that a proposal removes, or that would let more be done without a second person. */
-function weakenedRules({ settings, environment }: Installation, input: Proposal): string[] {
+function weakenedRules({ settings, environment }: Installation, input: Proposal) {
   if (input.section !== 'approvals') return [];
   const proposed = proposalOf({ settings, environment }, input) as Settings['approvals'];
   return Object.entries(settings.approvals).flatMap(([name, rule]) => (isWeaker(proposed[name], rule) ? [name] : []));
 }
 
 /** A currency that a rule does not name needs approval for any amount. */
-function isWeaker(after: ApprovalRule | undefined, before: ApprovalRule): boolean {
+function isWeaker(after: ApprovalRule | undefined, before: ApprovalRule) {
   if (after === undefined) return true;
   if (!('above' in after)) return false;
   const limits: Readonly<Record<string, string>> = 'above' in before ? before.above : {};

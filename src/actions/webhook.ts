@@ -18,7 +18,6 @@ const PARTNER = () => partner();
 const after = (help: string) =>
   whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER, value: 'position' }).optional();
 
-/** The parts of an action on the webhook of the partner `partnerId`. */
 const OF_WEBHOOK = {
   ...OF_PARTNER,
   role: 'administrator',
@@ -109,7 +108,7 @@ export const webhookRemove = defineAction({
   }),
 });
 
-export function webhookText(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>): string {
+export function webhookText(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>) {
   const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;
   const lines = [
     `Webhook of ${partner_id} for ${environment.name}:`,

@@ -45,6 +45,6 @@ export type Comparison = Readonly<{
 }>;
 
 /** All later events of this transaction record the comparison. */
-export async function actAsCompared(tx: Transaction, compared: Comparison): Promise<void> {
+export async function actAsCompared(tx: Transaction, compared: Comparison) {
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ compared }));
 }

@@ -104,11 +104,8 @@ export async function actAsApproved(
 }
 
 /** The refusal if the action would no longer do what its request shows. */
-export const outdated = (
-  requestId: number,
-  shown: readonly PreviewedChange[],
-  now: readonly PreviewedChange[],
-): Refusal => refuse('approval_outdated', { request_id: requestId, shown: inWords(shown), now: inWords(now) });
+export const outdated = (requestId: number, shown: readonly PreviewedChange[], now: readonly PreviewedChange[]) =>
+  refuse('approval_outdated', { request_id: requestId, shown: inWords(shown), now: inWords(now) });
 
 const inWords = (changes: readonly PreviewedChange[]) =>
   changes

@@ -190,7 +190,7 @@ export const insertDecision = executing<{
   VALUES (:requestId, :requestedBy, :decision, :userId, :reason, :now::timestamptz, :eventId)`);
 
 /** All later events of this transaction name their approval. */
-export async function actUnderApproval(tx: Transaction, requestId: number, approver: string): Promise<void> {
+export async function actUnderApproval(tx: Transaction, requestId: number, approver: string) {
   const approval = { request: requestId, approved_by: approver };
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ approval }));
 }
@@ -203,7 +203,7 @@ export interface OnePerson {
 }
 
 /** All later events of this transaction state that no one else could have approved the action. */
-export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise<void> {
+export async function actAsOnePerson(tx: Transaction, alone: OnePerson) {
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ one_person: alone }));
 }
 

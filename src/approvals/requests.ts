@@ -35,7 +35,7 @@ type RecordedRequest = Readonly<{
 }>;
 
 /** A request without a partner can be decided only by an approver for all partners. */
-export const partnersApproved = (partners: readonly string[] | 'all'): readonly string[] | null =>
+export const partnersApproved = (partners: readonly string[] | 'all') =>
   partners === 'all' || partners.length === 0 ? null : partners;
 
 /**
@@ -80,7 +80,7 @@ export async function withdrawAll(
   context: ActorContext,
   requests: readonly { readonly request_id: number }[],
   reason: string,
-): Promise<void> {
+) {
   for (const { request_id } of requests) {
     const request = await openRequest(tx, context, request_id, 'withdraw');
     await recordDecision(tx, context, request, { decision: 'withdraw', reason });
@@ -127,7 +127,7 @@ const isExpired = ({ expires_at }: Pick<RequestRow, 'expires_at'>, now: number) 
 
 export type RequestStatus = 'waiting' | 'expired' | 'approved' | 'rejected' | 'withdrawn';
 
-export const statusOf = (request: RequestRow, now: number): RequestStatus =>
+export const statusOf = (request: RequestRow, now: number) =>
   request.decision !== null
     ? (PAST[request.decision] as RequestStatus)
     : isExpired(request, now)
@@ -139,7 +139,7 @@ export async function recordDecision(
   { environment, actor }: ActorContext,
   { request_id: requestId, requested_by: requestedBy, requester, action, subject }: RequestRow,
   { decision, reason }: { decision: Decision; reason: string | null },
-): Promise<void> {
+) {
   const { user } = actor;
   if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
   const now = environment.now().toISO();

@@ -52,7 +52,7 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
 /**
  * Keeps the archives as they are until the transaction ends, if each of its statements has its own snapshot.
  */
-export const keepArchives = (tx: Transaction): Promise<number> =>
+export const keepArchives = (tx: Transaction) =>
   execute(
     tx,
     `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})
@@ -63,7 +63,7 @@ export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
   query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
 
 /** The rows of a scope that closes of archived months counted. */
-export async function countArchived(tx: Transaction, { partnerIds, from, to }: RowScope): Promise<number> {
+export async function countArchived(tx: Transaction, { partnerIds, from, to }: RowScope) {
   const { entries } = await queryOne<{ entries: number }>(
     tx,
     `SELECT coalesce(sum(m.entries), 0)::bigint AS entries
@@ -97,10 +97,10 @@ export const readStated = (
   );
 
 /** Makes the tables for copies in a session that has none. */
-export const openArchive = (tx: Transaction): Promise<number> => execute(tx, 'SELECT open_archive()');
+export const openArchive = (tx: Transaction) => execute(tx, 'SELECT open_archive()');
 
 /** Whether this session has the tables for copies. */
-export async function hasTable(tx: Transaction): Promise<boolean> {
+export async function hasTable(tx: Transaction) {
   const sql = `SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL AS there`;
   return (await queryOne<{ there: boolean }>(tx, sql)).there;
 }
@@ -124,26 +124,25 @@ const STAYED = `archived_postings p
   JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month`;
 
 /** Lines of a partner and a quote of the copied rows, and of a month's rows that stayed. */
-export const quotesOf = (month: Month): string => `COPY (
+export const quotesOf = (month: Month) => `COPY (
   SELECT partner_id, quote_id FROM pg_temp.archived_rows
   UNION SELECT e.partner_id, e.quote_id FROM ${STAYED}
   WHERE p.month = '${month}') TO STDOUT`;
 
 /** The partners that rows are staged for. */
-export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
+export const readStagedPartners = async (tx: Transaction) =>
   (await query<{ id: string }>(tx, 'SELECT DISTINCT partner_id AS id FROM staged WHERE code IS NULL')).map(
     ({ id }) => id,
   );
 
-export const copyInto = (columns: readonly string[]): string =>
-  `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
+export const copyInto = (columns: readonly string[]) => `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
 
 const listed = (months: readonly Month[]) => months.map((month) => `'${month}'`).join(', ');
 
 const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
 
 /** The partners, numbers and leaves of rows of archived months that are in the database, too. */
-export const presentLeaves = (months: readonly Month[]): string => `COPY (
+export const presentLeaves = (months: readonly Month[]) => `COPY (
   SELECT e.partner_id, concat_ws(' ', e.entry_id, encode(row_leaf(e), 'hex'))
   FROM ${STAYED} WHERE p.month IN (${listed(months)})) TO STDOUT`;
 
@@ -175,7 +174,7 @@ export const QUOTE_LINES = lines(NAMED_QUOTES);
 export const HOT_LINES = lines('SELECT partner_id, quote_id FROM ONLY ledger_rows');
 
 /** Whether facts name rows or quotes that may be archived. */
-export async function namesArchived(tx: Transaction): Promise<boolean> {
+export async function namesArchived(tx: Transaction) {
   const sql = `SELECT EXISTS (${NAMED}) OR EXISTS (${NAMED_QUOTES}) AS named`;
   return (await queryOne<{ named: boolean }>(tx, sql)).named;
 }
@@ -184,7 +183,7 @@ const among = (names: readonly string[], name: string) => names.includes(name);
 const groupText = (name: string) =>
   among(GROUP_TIMES, name) ? time(name) : among(GROUP_AMOUNTS, name) ? `trim_scale(${name})` : name;
 /** The partners and groups of months, for `otherGroups`. */
-export const storedGroups = (months: readonly Month[]): string => `COPY (
+export const storedGroups = (months: readonly Month[]) => `COPY (
   SELECT partner_id, concat_ws(' ', posted_month, partner_id, policy_id, kind,
     ${GROUP_COLUMNS.map(groupText).join(', ')})
   FROM archived_groups g
@@ -192,7 +191,7 @@ export const storedGroups = (months: readonly Month[]): string => `COPY (
                   AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;
 
 /** Removes from the copies those that are there twice. */
-export const keepOneCopy = (tx: Transaction): Promise<number> =>
+export const keepOneCopy = (tx: Transaction) =>
   execute(
     tx,
     `DELETE FROM pg_temp.archived_rows a USING pg_temp.archived_rows b
@@ -200,7 +199,7 @@ export const keepOneCopy = (tx: Transaction): Promise<number> =>
   );
 
 /** Removes from the copies the rows that ledger_rows has, and describes the others to the planner. */
-export async function keepOnlyMoved(tx: Transaction): Promise<void> {
+export async function keepOnlyMoved(tx: Transaction) {
   await execute(
     tx,
     `DELETE FROM pg_temp.archived_rows a USING ONLY ledger_rows r
@@ -210,10 +209,10 @@ export async function keepOnlyMoved(tx: Transaction): Promise<void> {
 }
 
 /** Describes the copies to the planner. */
-export const describeCopies = (tx: Transaction): Promise<number> => execute(tx, 'SELECT analyze_archive()');
+export const describeCopies = (tx: Transaction) => execute(tx, 'SELECT analyze_archive()');
 
 /** Keeps the months of archived sales that rows of an event reverse, for documents (ledger/running-lines.sql.ts). */
-export const keepReversedSales = (tx: Transaction, eventId: number): Promise<number> =>
+export const keepReversedSales = (tx: Transaction, eventId: number) =>
   execute(
     tx,
     `INSERT INTO archived_sales (partner_id, kind, own_id, month, posted_month)
@@ -259,7 +258,7 @@ export const readMonthState = (tx: Transaction, month: Month): Promise<MonthStat
   );
 
 /** The rows of the billing month that are in the database. */
-export async function countPresent(tx: Transaction, month: Month, previous: Month | null): Promise<number> {
+export async function countPresent(tx: Transaction, month: Month, previous: Month | null) {
   const { entries } = await queryOne<{ entries: number }>(
     tx,
     `SELECT count(*) AS entries FROM ONLY ledger_rows
@@ -270,7 +269,7 @@ export async function countPresent(tx: Transaction, month: Month, previous: Mont
 }
 
 /** Waits for transactions that have copies of archived rows, and keeps others from beginning until this one ends. */
-export const lockArchives = (tx: Transaction): Promise<number> => takeLock(tx, LOCKS.archives);
+export const lockArchives = (tx: Transaction) => takeLock(tx, LOCKS.archives);
 
 /** Has the owner record a month's files and delete its rows. Returns the number of deleted rows. */
 export async function moveMonth(
@@ -284,7 +283,7 @@ export async function moveMonth(
     readonly now: string;
     readonly eventId: number;
   },
-): Promise<number> {
+) {
   const files = given.files && JSON.stringify(given.files);
   const { month } = given;
   return asTableOwner(tx, async () => {
@@ -310,7 +309,7 @@ export async function moveMonth(
 export type Tree = Readonly<{ month: string; currency: string; arrangement: string; rows: string; leaves: string }>;
 
 /** Adds rows to their archived month, which are proved by the leaves of their tree (one after another). */
-export const recallRows = (tx: Transaction, partnerId: string, { leaves, ...tree }: Tree): Promise<number> =>
+export const recallRows = (tx: Transaction, partnerId: string, { leaves, ...tree }: Tree) =>
   execute(
     tx,
     `SELECT recall_rows(:rows::json, :month, :partnerId, :currency, :arrangement, array(
@@ -320,5 +319,5 @@ export const recallRows = (tx: Transaction, partnerId: string, { leaves, ...tree
   );
 
 /** Has the owner insert the copies of a month's rows, and forget its files. */
-export const returnMonth = (tx: Transaction, month: Month): Promise<number> =>
+export const returnMonth = (tx: Transaction, month: Month) =>
   asTableOwner(tx, () => execute(tx, `SELECT return_month(:month)`, { month }));

@@ -83,7 +83,6 @@ async function readArchivable(tx: Transaction, month: Month) {
   return state;
 }
 
-/** The statement of the close whose first fact has the number `first`. */
 async function statementOf(tx: Transaction, first: number, files: readonly ArchivedFile[]) {
   const checkpoints = await readCheckpoints(tx);
   const at = checkpoints.findIndex(({ last_no }) => last_no >= first);
@@ -101,7 +100,7 @@ async function statementOf(tx: Transaction, first: number, files: readonly Archi
 export async function writeMonth(
   { database, environment }: Pick<ActorContext, 'environment'> & { readonly database: Database },
   { month, store }: { readonly month: Month; readonly store: string },
-): Promise<void> {
+) {
   await database.reading(async (tx) => {
     const { previous, first, store: archived } = await readArchivable(tx, month);
     if (archived !== null) return;

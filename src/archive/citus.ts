@@ -104,7 +104,6 @@ async function statementOf({ query }: Cluster, at: Names, month: Month) {
 const ofPartners = (partnerIds: Scope['partnerIds']) =>
   partnerIds === undefined ? '' : `AND partner_id IN (${texts(partnerIds)})`;
 
-/** The names of the tables, as SQL. */
 function namesOf(schema: string) {
   const of = (name: string) => `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
   const all = of('cold_rows');

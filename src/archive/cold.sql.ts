@@ -72,7 +72,6 @@ async function quotesOf({ rows, list }: Reading, wanted: Exclude<Wanted, { partn
 /** Lists for the ids of rows. */
 export const ofIds = (list: Fill): (readonly [string, Fill])[] => IDS.map((id) => [id, list]);
 
-/** The day of a row. */
 export const DAY = 'left(accepted_at, 10)';
 export const NUMBER = 'entry_id::VARCHAR';
 
@@ -107,11 +106,11 @@ async function missing({ query, list }: Reading, fill: Fill, from: string, id: s
 }
 
 /** The numbers and leaves of `presentLeaves` that the rows of the store do not have. */
-export const otherRows = (reading: Reading, present: Fill): Promise<string[]> =>
+export const otherRows = (reading: Reading, present: Fill) =>
   missing(reading, present, reading.rows, `concat_ws(' ', entry_id, ${reading.leaf})`);
 
 /** The groups of `storedGroups` that are not groups of the rows of the store. */
-export const otherGroups = (reading: Reading, stored: Fill): Promise<string[]> =>
+export const otherGroups = (reading: Reading, stored: Fill) =>
   missing(reading, stored, `${reading.rows} GROUP BY ${GROUP_KEYS}`, GROUP_TEXT);
 
 const SHOWN = 'posted_month, partner_id, policy_id, kind';

@@ -106,7 +106,7 @@ async function mendable<Result>(work: () => Promise<Result>) {
   }
 }
 
-export const statementPath = (folder: string, month: Month): string => join(folder, `${month}.statement`);
+export const statementPath = (folder: string, month: Month) => join(folder, `${month}.statement`);
 
 /** Proves the rows of a month by its statement and the files beside it. */
 export const proveMonth = (path: string): Promise<Proof> =>
@@ -160,11 +160,7 @@ export async function proveAll(
 export const JOBS = availableParallelism();
 
 /** Calls `work` for each, several at once. */
-export async function atOnce<Of, Result>(
-  jobs: number,
-  given: readonly Of[],
-  work: (each: Of) => Promise<Result>,
-): Promise<Result[]> {
+export async function atOnce<Of, Result>(jobs: number, given: readonly Of[], work: (each: Of) => Promise<Result>) {
   const results: Result[] = [];
   const rest = given.entries();
   const next = async () => {

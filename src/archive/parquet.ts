@@ -25,9 +25,7 @@ function linesIn(path: string, columns: Readonly<Record<string, string>>) {
 }
 
 /** A folder for files that exist only while `work` runs, and DuckDB in one thread, which keeps the order of rows. */
-export async function withDuckDb<Result>(
-  work: (connection: DuckDBConnection, folder: string) => Promise<Result>,
-): Promise<Result> {
+export async function withDuckDb<Result>(work: (connection: DuckDBConnection, folder: string) => Promise<Result>) {
   const { DuckDBInstance } = await import('@duckdb/node-api').catch((error: unknown) => {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw refuse('duckdb_missing', {});
@@ -50,7 +48,7 @@ export async function withDuckDb<Result>(
 }
 
 /** Writes the rows of a file of lines of the log, by partner and in the order of the log. */
-export async function writeParquet(connection: DuckDBConnection, lines: string, target: string): Promise<void> {
+export async function writeParquet(connection: DuckDBConnection, lines: string, target: string) {
   const texts = COLUMNS.map(({ name }) => [name, 'VARCHAR'] as const);
   const read = { kind_of_fact: 'VARCHAR', entry_id: 'BIGINT', ...Object.fromEntries(texts) };
   const columns = COLUMNS.map(({ name, nullable }) =>
@@ -64,7 +62,7 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
 }
 
 /** Reads the totals and roots of partners, as the columns of month_partners from the second on, with spaces between. */
-export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<string[]> {
+export async function readTotals(connection: DuckDBConnection, files: readonly string[]) {
   const totals: string[] = [];
   for (const file of files) {
     const read = await connection.runAndReadAll(
@@ -85,7 +83,7 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
 }
 
 /** Returns whether DuckDB could not read or write a file. */
-export const isFileError = (error: unknown): boolean =>
+export const isFileError = (error: unknown) =>
   /^(IO|Permission|Invalid Input|Serialization|Out of Memory|TProtocolException)\b.*Error/.test(reasonOf(error));
 
 const LINE = `concat_ws(chr(9), entry_id, ${FIELDS})`;
@@ -125,7 +123,7 @@ const parquet = (files: readonly string[], option = 'filename = false') => `read
 const HASHED = new Map<string, { readonly seen: string; readonly sha256: string }>();
 
 /** The SHA-256 of a file. A file of the same time and size is not read again. */
-export async function sha256Of(path: string): Promise<string> {
+export async function sha256Of(path: string) {
   const { mtimeMs, size, ino } = await stat(path);
   const seen = `${mtimeMs} ${size} ${ino}`;
   const known = HASHED.get(path);
@@ -141,7 +139,7 @@ async function hashed(path: string) {
   return hash.digest('hex');
 }
 
-export async function writeFile(path: string, fill: Fill): Promise<void> {
+export async function writeFile(path: string, fill: Fill) {
   const file = await open(path, 'w');
   try {
     await fill(async (piece) => {

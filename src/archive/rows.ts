@@ -76,7 +76,7 @@ const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerId
  * Makes sure that a transaction has the archived rows of these months and partners. Call this before anything else that
  * reads their rows: if rows are elsewhere, the work is repeated (database/elsewhere.ts).
  */
-export async function needRows(tx: Transaction, scope: RowScope): Promise<void> {
+export async function needRows(tx: Transaction, scope: RowScope) {
   const files = await readStoredFiles(tx, scope);
   if (files.length === 0 && scope.numbers === undefined && (await countArchived(tx, scope)) > 0) {
     const reason = 'the database names no file of it';
@@ -87,7 +87,7 @@ export async function needRows(tx: Transaction, scope: RowScope): Promise<void> 
 }
 
 /** Gives archived rows to a transaction that cannot be repeated. Its session has the table for them. */
-export async function haveRows(tx: Transaction, environment: Environment, scope: RowScope): Promise<void> {
+export async function haveRows(tx: Transaction, environment: Environment, scope: RowScope) {
   await keepArchives(tx);
   const { partnerIds } = scope;
   const files = (await readStoredFiles(tx, scope)).filter((file) => !hasCopy(tx, file, partnerIds));
@@ -109,7 +109,7 @@ export async function haveRows(tx: Transaction, environment: Environment, scope:
  * Begins an import. Until its transaction ends, the archives stay as they are. If there is an archive, the import runs
  * on a connection of its own, which has the table for copies already.
  */
-export async function beginWithArchives(tx: Transaction): Promise<void> {
+export async function beginWithArchives(tx: Transaction) {
   await keepArchives(tx);
   if ((await readStoredFiles(tx, {})).length > 0 && !(await hasTable(tx))) throw new Elsewhere(keepArchives);
 }
@@ -117,7 +117,7 @@ export async function beginWithArchives(tx: Transaction): Promise<void> {
 /**
  * Makes sure that a transaction alone has the rows of a month, and all other archived rows of the same quotes.
  */
-export async function needWholeQuotes(tx: Transaction, month: Month): Promise<void> {
+export async function needWholeQuotes(tx: Transaction, month: Month) {
   const of = `quotes of ${month}`;
   if (remembers(tx, of)) return;
   throw new Elsewhere(async (next, environment) => {
@@ -134,7 +134,7 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
  * Copies the archived rows of all quotes that a staged row names or may repeat, for the rest of an import's transaction.
  * No other lock of the ledger may be held, because this reads files.
  */
-export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<void> {
+export async function copyStagedQuotes(tx: Transaction, environment: Environment) {
   if (!(await hasTable(tx))) return;
   const partnerIds = await readStagedPartners(tx);
   const files = await readStoredFiles(tx, { partnerIds });
@@ -143,7 +143,7 @@ export async function copyStagedQuotes(tx: Transaction, environment: Environment
 }
 
 /** Ends what beginWithArchives began, after the rows of an event were recorded. */
-export async function endWithArchives(tx: Transaction, eventId: number): Promise<void> {
+export async function endWithArchives(tx: Transaction, eventId: number) {
   if (await hasTable(tx)) await keepReversedSales(tx, eventId);
 }
 
@@ -152,7 +152,7 @@ export async function endWithArchives(tx: Transaction, eventId: number): Promise
  * of any partner. The work is repeated if there is an archive, because only its files tell. Returns why they cannot be
  * read, if so.
  */
-export async function needQuotes(tx: Transaction, id: string): Promise<string | undefined> {
+export async function needQuotes(tx: Transaction, id: string) {
   const of = `quotes of ${id}`;
   const known = remembers(tx, of);
   if (known !== undefined || (await readStoredFiles(tx, {})).length === 0) return known?.fault;
@@ -170,7 +170,7 @@ const NAMED_ROWS = 'rows that facts name';
  * in the month of `derived`, or in all months, the rows of quotes with a requote or reversal. Of the others the rules read
  * `archived_groups`. Returns why the rows cannot be read, if so.
  */
-export async function needNamedRows(tx: Transaction, derived: DerivedRows): Promise<string | undefined> {
+export async function needNamedRows(tx: Transaction, derived: DerivedRows) {
   const known = remembers(tx, NAMED_ROWS);
   if (known !== undefined) return known.fault;
   if ((await monthsToRead(tx, derived)) === undefined) return undefined;
@@ -185,11 +185,7 @@ async function monthsToRead(tx: Transaction, derived: DerivedRows) {
 }
 
 /** The same for a transaction that cannot be repeated. Its session has the table for copies. */
-export async function haveNamedRows(
-  tx: Transaction,
-  environment: Environment,
-  derived: DerivedRows,
-): Promise<string | undefined> {
+export async function haveNamedRows(tx: Transaction, environment: Environment, derived: DerivedRows) {
   await keepArchives(tx);
   const months = await monthsToRead(tx, derived);
   const lists = [[NUMBER, linesOf(tx, NUMBER_LINES)] as const, ['quote_id', linesOf(tx, QUOTE_LINES)] as const];
@@ -200,7 +196,7 @@ export async function haveNamedRows(
 }
 
 /** Why the archive cannot be read; undefined if it was. */
-export async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
+export async function faultOf(work: () => Promise<unknown>) {
   try {
     await work();
     return undefined;
@@ -272,7 +268,7 @@ export const recallQuotes = (
   environment: Environment,
   partnerId: string,
   quoteIds: readonly string[],
-): Promise<void> =>
+) =>
   database.transaction(async (tx) => {
     const files = await readStoredFiles(tx, { partnerIds: [partnerId] });
     if (files.length === 0) return;

@@ -11,7 +11,6 @@ import { Amount, sumsOf } from '#money';
 import { Month } from '#month';
 import { ArchivedFile, Stated, StoredFile } from './archive.sql.ts';
 
-/** The columns of a row's line in the log. */
 export const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
 /** The columns of a line of `copy`. */
 export const LINE_COLUMNS: readonly string[] = ['entry_id', ...COLUMNS.map(({ name }) => name)];
@@ -21,13 +20,12 @@ export const FIELDS = COLUMNS.map(({ name, nullable }) =>
   nullable ? `coalesce(replace(${name}, '\\', '\\\\'), '\\N')` : name,
 ).join(', ');
 
-/** The sums of the amounts, as the log writes them. */
 export const SUMS = ['spot_price', 'partner_cut', 'invoice_amount']
   .map((name) => `rtrim(rtrim(sum(${name}::DECIMAL(38, 4))::VARCHAR, '0'), '.')`)
   .join(', ');
 
-export const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
-export const texts = (values: readonly string[]): string => values.map(text).join(', ');
+export const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
+export const texts = (values: readonly string[]) => values.map(text).join(', ');
 
 export type Take = (piece: Buffer) => Promise<void> | void;
 export type Fill = (take: Take) => Promise<void>;
@@ -57,7 +55,6 @@ export type Scope = Readonly<{
   counted?: true;
 }>;
 
-/** A file or a statement of a month. */
 export type Named = Pick<StoredFile, 'month' | 'name'>;
 
 export interface Store {
@@ -148,7 +145,7 @@ async function proved(path: string, text: Promise<string>, faultsOf: FaultsOf): 
 }
 
 /** Compares the totals and roots of partners that were found with those that the close stated. */
-export function otherTotals(found: readonly string[], stated: readonly string[]): string[] {
+export function otherTotals(found: readonly string[], stated: readonly string[]) {
   const [are, were] = [new Set(found), new Set(stated)];
   if (are.size !== found.length) return ['the store has a partner twice'];
   return [

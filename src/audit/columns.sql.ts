@@ -38,7 +38,7 @@ export const decimal = (units: string, currency: string) =>
   `round(${units} / log_units(${currency}), minor_digits(${currency}))::text`;
 
 /** The value of a column in CSV or JSON. Amounts have exactly the digits of the row's currency, or of the column after `@`. */
-export function expressionOf({ name, type }: ViewColumn, format: TableFormat): string {
+export function expressionOf({ name, type }: ViewColumn, format: TableFormat) {
   const column = `"${name}"`;
   const [kind, currency = 'currency'] = type.split('@');
   switch (kind) {
@@ -58,5 +58,5 @@ export function expressionOf({ name, type }: ViewColumn, format: TableFormat): s
 }
 
 /** The rows of a query in its order. In the query itself, several columns may have one name. */
-export const rowsOf = ({ query: sql, columns }: View): string =>
+export const rowsOf = ({ query: sql, columns }: View) =>
   `(${sql}) AS data (${columns.map(({ name }) => `"${name}"`).join(', ')})`;

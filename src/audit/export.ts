@@ -155,7 +155,6 @@ async function writeViews(writing: Writing, names: readonly string[]) {
   }
 }
 
-/** Streams the rows of a view. */
 async function writeView(writing: Writing, view: View) {
   const { tx, pack, onProgress } = writing;
   const format = tableFormat(writing);
@@ -171,7 +170,6 @@ async function writeView(writing: Writing, view: View) {
   await file.end({ rows: format === 'csv' ? lines - 1 : lines, ...(totals && { totals }) });
 }
 
-/** Writes the journal for an accounting program. */
 async function writeText({ tx, pack, request, onProgress }: Writing, view: View, text: JournalFormat) {
   const { from, to } = request;
   const file = await pack.file(text.file);

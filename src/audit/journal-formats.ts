@@ -69,7 +69,7 @@ const escaped = (detail: string) =>
 const hexed = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
 /** For example `assets:receivable:billed:p-1`. */
-export const accountName = ({ control, detail }: Pick<Account, 'control' | 'detail'>): string =>
+export const accountName = ({ control, detail }: Pick<Account, 'control' | 'detail'>) =>
   detail === '' ? control : `${control}:${escaped(detail)}`;
 
 const line = (posting: Posting, assertion = '') => `    ${accountName(posting)}    ${exact(posting)}${assertion}\n`;
@@ -122,7 +122,7 @@ export const HLEDGER: JournalFormat = {
  * detail is written as `Id-` followed by its text. A hyphen in the detail becomes two hyphens, and any other character
  * becomes a hyphen and its code in four hexadecimal digits.
  */
-export const beancountAccount = ({ control, detail }: Pick<Account, 'control' | 'detail'>): string => {
+export const beancountAccount = ({ control, detail }: Pick<Account, 'control' | 'detail'>) => {
   const words = control.split(':').map((word) => word[0]?.toUpperCase() + word.slice(1));
   const own = detail.replace(/[^A-Za-z0-9]/g, (character) =>
     character === '-' ? '--' : `-${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -10,7 +10,6 @@ import { cellOf } from '#text';
 import { TableFormat } from './columns.sql.ts';
 import { csvLine } from './csv.ts';
 
-/** The columns of the view `ledger`. */
 const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 
 export const LEDGER_HEADER = csvLine([...COLUMNS]);
@@ -24,7 +23,7 @@ export type RowFacts = Readonly<{
 
 /** The numbers of the documents that bill a month's rows, by `documentKey`. */
 export type DocumentNumbers = ReadonlyMap<string, string>;
-export const documentKey = (partnerId: string, currency: string, arrangement: string): string =>
+export const documentKey = (partnerId: string, currency: string, arrangement: string) =>
   `${partnerId}\t${currency}\t${arrangement}`;
 
 /** The grounds of the reversals whose rows follow in the log, by `groundKey` of the fields as they are written. */
@@ -84,7 +83,7 @@ const CLOSE_OR_GROUND =
   /^(?:closed_months\t\d+\t([^\t]+)|reversal_grounds\t\d+\t([^\t]+)\t([^\t]+)\t[^\t]+\t([^\t]+))/gm;
 
 /** Returns the months that these lines close, and keeps the grounds of reversals. A ground precedes its reversal. */
-export function readOtherLines(lines: Buffer, grounds: Grounds): string[] {
+export function readOtherLines(lines: Buffer, grounds: Grounds) {
   const closed: string[] = [];
   for (const [, month, partner = '', reversal = '', ground = ''] of lines.toString().matchAll(CLOSE_OR_GROUND)) {
     if (month === undefined) grounds.set(groundKey(partner, reversal), ground);
@@ -147,7 +146,6 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 const unescaped = (field: string) =>
   field === '\\N' ? '' : field.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter);
 
-/** A decimal padded with zeros to this many digits. */
 function withDigits(decimal: string, digits: number) {
   const point = decimal.indexOf('.');
   if (point >= 0) return decimal.padEnd(point + 1 + digits, '0');

@@ -91,7 +91,7 @@ const mapsOf = (home: string, { kind, columns }: LogForm, to: number | undefined
  * Makes the views of the facts up to a number for this transaction, which is rolled back. The views hide the tables with
  * the same names from this transaction. Returns the schema of the tables.
  */
-export async function makeLiveViews(tx: Transaction, to?: number): Promise<string> {
+export async function makeLiveViews(tx: Transaction, to?: number) {
   const [{ home } = { home: 'public' }] = await query<{ home: string }>(
     tx,
     'SELECT quote_ident(current_schema()) AS home',
@@ -125,7 +125,6 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
 
 const units = (sum: string, currency = 'currency') => `(${sum} * log_units(${currency}))::bigint`;
 
-/** Groups with the values that rules read. */
 const converted = (groups: string) => `
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone COLLATE "C" AS time_zone,
          event_id, entries, ${units('spot_price')} AS spot_price, ${units('partner_cut')} AS partner_cut,
@@ -174,7 +173,7 @@ const ungrouped = (home: string) => `(
                         WHERE posted_month IN (SELECT posted_month FROM ${home}.archived_posting_months)))`;
 
 /** A statement of PREPARE over the views of `makeLiveViews`. */
-export function liveStatement(statement: string, { home, to, copied = 'all' }: LiveFacts): string {
+export function liveStatement(statement: string, { home, to, copied = 'all' }: LiveFacts) {
   const table = tableOf(statement);
   const of = ROW_TABLES[table];
   if (to !== undefined) return of?.(`(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`) ?? statement;
@@ -184,7 +183,7 @@ export function liveStatement(statement: string, { home, to, copied = 'all' }: L
 }
 
 /** Runs statements of PREPARE over the views of `makeLiveViews`. */
-export async function prepareTables(tx: Transaction, prepare: readonly string[], facts: LiveFacts): Promise<void> {
+export async function prepareTables(tx: Transaction, prepare: readonly string[], facts: LiveFacts) {
   // The planner underestimates the work of grouping, and would use only one process without the first setting. With the
   // second, a sample of 6,000 rows describes each table.
   await execute(tx, 'SET LOCAL parallel_tuple_cost TO 0.001; SET LOCAL default_statistics_target TO 20');

@@ -6,7 +6,6 @@ import { View } from './columns.sql.ts';
 import { JournalEntry, JournalFormat, Posting } from './journal-formats.ts';
 import { readAccounts, readJournal, readOpening, Sum } from './views.sql.ts';
 
-/** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }) => account.slice(control.length + 1);
 
 const posting = (sum: Sum) => ({
@@ -23,7 +22,7 @@ export async function writeJournalText(
   format: JournalFormat,
   { from, to, title }: { from: Month; to: Month; title: string },
   write: (text: string) => Promise<void>,
-): Promise<number> {
+) {
   const accounts = await readAccounts(tx, { to });
   const controls = new Map(accounts.map(({ account, control }) => [account, control]));
   await write(format.head(title, accounts.map(posting)));

@@ -14,7 +14,7 @@ export async function writeLedger(
   { tx, pack, log, months }: { tx: Transaction; pack: Pack; log: LogOfPack; months: readonly BilledMonth[] },
   format: TableFormat,
   onProgress: (bytes: number) => void,
-): Promise<void> {
+) {
   const lastNo = log.to.last_no;
   const file = await pack.file(`ledger.${format}`);
   if (format === 'csv') await file.write(LEDGER_HEADER);
@@ -52,7 +52,7 @@ class RowsByMonth {
   }
 
   /** Writes the rows among these lines of the log. Returns how many bytes were written. */
-  async write(lines: Buffer): Promise<number> {
+  async write(lines: Buffer) {
     let bytes = 0;
     for (const { month, run } of runsByMonth(lines, this.months)) {
       if (month === undefined) {
@@ -68,11 +68,11 @@ class RowsByMonth {
   }
 
   /** Writes all rows that still wait. */
-  end(): Promise<void> {
+  end() {
     return this.writeAfter('9999-12');
   }
 
-  private async writeAfter(closed: string): Promise<void> {
+  private async writeAfter(closed: string) {
     for (let billed = this.months[this.current]; billed && billed.month <= closed; billed = this.months[this.current]) {
       this.current += 1;
       const next = this.months[this.current]?.month;
@@ -80,14 +80,13 @@ class RowsByMonth {
     }
   }
 
-  private async waitingOf(month: Month): Promise<Scratch> {
+  private async waitingOf(month: Month) {
     const scratch = this.waiting.get(month) ?? (await this.pack.scratch());
     this.waiting.set(month, scratch);
     return scratch;
   }
 }
 
-/** The number of rows, and their sums by currency. */
 async function readTotals(tx: Transaction, months: readonly BilledMonth[], lastNo: number) {
   const totals = new Map<string, Record<'spotPrice' | 'partnerCut' | 'invoiceAmount', Amount>>();
   let rows = 0;

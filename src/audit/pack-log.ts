@@ -53,7 +53,7 @@ export async function writeLog(
   pack: Pack,
   { from, to, checkpoints }: LogOfPack,
   onPiece: (piece: Buffer) => Promise<void> | void,
-): Promise<void> {
+) {
   const write = async (name: string, content: string | Buffer, rows: number) => {
     const file = await pack.file(name);
     await file.write(content);

@@ -57,7 +57,7 @@ export class Pack {
     this.draft = draftOf(this.place);
   }
 
-  static async open(out: string): Promise<Pack> {
+  static async open(out: string) {
     refuseTaken(out);
     const pack = new Pack(out);
     return guarded(out, async () => {
@@ -69,7 +69,7 @@ export class Pack {
     });
   }
 
-  file(name: string): Promise<FileInPack> {
+  file(name: string) {
     return guarded(this.out, async () => {
       const path = join(this.draft.path, name);
       await mkdir(dirname(path), { recursive: true });
@@ -101,7 +101,7 @@ export class Pack {
   }
 
   /** Adds the manifest of all other files and moves the pack to its destination. Returns the manifest's SHA-256. */
-  publish(manifest: object): Promise<string> {
+  publish(manifest: object) {
     return guarded(this.out, async () => {
       const readme = await this.file(README);
       await readme.write(await readFile(join(packageRoot, 'templates', 'export', README)));
@@ -118,7 +118,7 @@ export class Pack {
     });
   }
 
-  async discard(): Promise<void> {
+  async discard() {
     await Promise.allSettled([...this.syncing, ...[...this.unfinished].map((file) => file.abandon())]);
     await this.draft.discard().catch(() => {});
   }
@@ -149,7 +149,7 @@ export class FileInPack {
     this.ended = ended;
   }
 
-  async write(content: Buffer | string): Promise<void> {
+  async write(content: Buffer | string) {
     const piece = typeof content === 'string' ? Buffer.from(content) : content;
     this.pieces.push(piece);
     this.gathered += piece.length;
@@ -157,7 +157,7 @@ export class FileInPack {
   }
 
   /** `rows` does not count the header. */
-  async end(facts: { rows: number; totals?: Totals }): Promise<void> {
+  async end(facts: { rows: number; totals?: Totals }) {
     await guarded(this.out, async () => {
       await this.flush();
       await this.written;
@@ -167,12 +167,12 @@ export class FileInPack {
     this.ended({ bytes: this.bytes, sha256: this.hash.digest('hex'), ...facts }, synced);
   }
 
-  async abandon(): Promise<void> {
+  async abandon() {
     await this.written.catch(() => {});
     await this.handle.close();
   }
 
-  private async flush(): Promise<void> {
+  private async flush() {
     const content = Buffer.concat(this.pieces);
     this.pieces = [];
     this.gathered = 0;

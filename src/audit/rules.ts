@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { attempt } from '#database/attempt';
 import { execute, query, Transaction } from '#database/transaction';
 import { DerivedRows } from '#log/derive';
-import { CHECKS_SQL } from '#log/forms';
+import { CHECKS_SQL, withCopies } from '#log/forms';
 import { Difference, Finding, unchecked } from './checks/query.ts';
 import { columnsIn, expressionOf, Rule, rowsOf, View } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, prepareTables } from './live.sql.ts';
@@ -16,7 +16,7 @@ type Rules = Readonly<{
 }>;
 
 /** Reads the sections of the file. */
-export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {
+export function readRules(text = withCopies(readFileSync(CHECKS_SQL, 'utf8'))): Rules {
   const [, prepare = '', checks = '', views = ''] = text.split(/^-- PREPARE\n|^-- CHECKS\n|^-- VIEWS\n/m);
   const rules = checks.split(/\n\n+/).flatMap((paragraph): Rule[] => {
     const [, name, sentence, sql] = /^-- ([a-z0-9_]+): (.+)\n((?:.|\n)+)$/.exec(paragraph.trim()) ?? [];

@@ -49,7 +49,7 @@ type NewTask = Readonly<{
  * Returns the number of the new task; undefined while another task of the same kind is running. Ends lost tasks and
  * deletes old tasks.
  */
-export async function insertTask(tx: Transaction, task: NewTask): Promise<number | undefined> {
+export async function insertTask(tx: Transaction, task: NewTask) {
   await execute(
     tx,
     `UPDATE audit_tasks SET finished_at = :now::timestamptz, problem = 'the server that ran it has stopped'
@@ -74,7 +74,7 @@ export async function insertTask(tx: Transaction, task: NewTask): Promise<number
 export async function noteProgress(
   tx: Transaction,
   { taskId, progress, result }: { taskId: number; progress: number; result?: unknown },
-): Promise<void> {
+) {
   await execute(
     tx,
     `UPDATE audit_tasks SET seen_at = clock_timestamp(), progress = :progress,
@@ -88,7 +88,7 @@ export async function noteProgress(
 export async function finishTask(
   tx: Transaction,
   end: { taskId: number; now: string; result?: unknown; problem?: string },
-): Promise<void> {
+) {
   await execute(
     tx,
     `UPDATE audit_tasks SET finished_at = :now::timestamptz, problem = :problem,

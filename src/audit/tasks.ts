@@ -82,7 +82,7 @@ export async function verifyAndTell(
 }
 
 /** Runs a task, and ends it in every case. */
-export async function runTask(context: TaskContext, kind: TaskKind, taskId: number): Promise<void> {
+export async function runTask(context: TaskContext, kind: TaskKind, taskId: number) {
   const { database, environment } = context;
   const [task] = await database.reading((tx) => readTasks(tx, { kind, taskId, limit: 1 }));
   if (task === undefined || task.finished_at !== null) return;
@@ -129,7 +129,7 @@ function problemOf(thrown: unknown) {
   return error instanceof Refusal ? error.message : UNKNOWN;
 }
 
-export const packFolder = ({ home }: Pick<Environment, 'home'>): string => join(home, 'packs');
+export const packFolder = ({ home }: Pick<Environment, 'home'>) => join(home, 'packs');
 
 async function makePack(
   { database, environment }: TaskContext,

@@ -35,7 +35,6 @@ export type Verification = Readonly<{
   differences: number;
 }>;
 
-/** Options that the caller passes to the checks. */
 type CheckOptions = Readonly<{
   /**
    * Fonts that the installation adds. Without the added fonts, PDFs that need such a font are verified by hash only.

@@ -9,7 +9,6 @@ import { makeLiveViews, prepareTables } from './live.sql.ts';
 import { Totals } from './pack.ts';
 import { readRules } from './rules.ts';
 
-/** What is exported: months, and the facts up to a number. */
 type ViewedFacts = Readonly<{
   from: Month;
   to: Month;
@@ -57,7 +56,7 @@ function tablesFor(views: readonly View[], prepare: readonly string[]) {
 const AS_IT_IS = `FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02'`;
 
 /** A COPY of the rows of a view. */
-export function copyOf(view: View, format: TableFormat): string {
+export function copyOf(view: View, format: TableFormat) {
   if (format === 'csv') {
     const list = view.columns.map((column) => `${expressionOf(column, format)} AS "${column.name}"`);
     return `COPY (SELECT ${list.join(', ')} FROM ${rowsOf(view)}) TO STDOUT (FORMAT csv, HEADER)`;

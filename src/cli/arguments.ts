@@ -39,7 +39,7 @@ export function idArgument(argument: string): (value: string) => number {
   };
 }
 
-export const repeatedArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+export const repeatedArgument = (value: string, before: string[] | undefined) => [...(before ?? []), value];
 
 export function wholeNumberArgument(argument: string, least: number, most: number) {
   return (value: string) => {

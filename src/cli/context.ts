@@ -114,7 +114,7 @@ export async function withDatabase<Result>(
   environment: Environment,
   options: DatabaseOptions & { onStop?: () => void },
   work: (database: Database) => Promise<Result>,
-): Promise<Result> {
+) {
   const database = await openDatabase(environment, options);
   let asked = false;
   const stop = (signal: NodeJS.Signals) => {

@@ -8,10 +8,7 @@ import { Reporter } from '#month-end/month-end';
 import { Output, Progress } from './output.ts';
 
 /** Advances a progress bar. Notes on unsent documents and e-mails follow it. */
-export async function withProgress<Result>(
-  output: Output,
-  work: (reporter: Reporter) => Promise<Result>,
-): Promise<Result> {
+export async function withProgress<Result>(output: Output, work: (reporter: Reporter) => Promise<Result>) {
   let progress: Progress | undefined;
   const remarks: string[] = [];
   try {

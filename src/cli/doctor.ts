@@ -66,7 +66,7 @@ export async function examine(): Promise<Finding[]> {
   return found;
 }
 
-function attempt<Result>(check: string, found: Finding[], work: () => Result): Result | undefined {
+function attempt<Result>(check: string, found: Finding[], work: () => Result) {
   try {
     return work();
   } catch (error) {

@@ -10,7 +10,7 @@ import { inKebab } from '#field-names';
 import { Note, NoteKey, readKey, readNote } from '#log/note';
 import { repeatedArgument } from './arguments.ts';
 
-export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
+export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}) {
   for (const field of fieldsOf(input)) {
     const argument = words.arguments?.[field.name];
     // An argument with the name of its field needs no help.

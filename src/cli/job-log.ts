@@ -6,11 +6,11 @@ import { Reporter } from '#month-end/month-end';
 import { JobRun, recordJobRun } from '#reports/jobs.sql';
 import { Context } from './context.ts';
 
-export const recordRun = ({ database, environment }: Context, run: JobRun): Promise<void> =>
+export const recordRun = ({ database, environment }: Context, run: JobRun) =>
   database.transaction((tx) => recordJobRun(tx, { ...run, finishedAt: environment.now().toISO() }));
 
 /** Logs a failure. A refusal is logged with its code and facts. */
-export function logFailure(log: Logger, thrown: unknown): void {
+export function logFailure(log: Logger, thrown: unknown) {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {
     const { code, facts, remedies, message } = error;

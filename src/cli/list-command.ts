@@ -49,7 +49,6 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
   };
 };
 
-/** The options for the order, if the list can be sorted. */
 function sortingOf(list: List) {
   const sortable = sortableOf(list);
   if (sortable.length === 0) return z.strictObject({});
@@ -60,8 +59,7 @@ function sortingOf(list: List) {
   });
 }
 
-/** The order of the options, or else the usual one. */
-function sortOf(list: List, options: Options): string {
+function sortOf(list: List, options: Options) {
   const sorting = sortingOf(list);
   const given = readFields(sorting, givenTo(sorting, { options })) as { sort?: string; descending?: boolean };
   const sort = given.sort ?? list.sorts[1];
@@ -109,7 +107,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
 }
 
 /** Lists rows as a table. On a terminal, columns that do not fit are dropped. */
-export function tableOf(list: List, rows: readonly unknown[], today: string): string {
+export function tableOf(list: List, rows: readonly unknown[], today: string) {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
   const shown = list.terminal.filter((name) => {

@@ -16,10 +16,10 @@ export { printable, wrapped } from '#text-table';
 /** On a terminal, cells are shortened to fit. */
 export const table: typeof textTable = (headings, rows) => textTable(headings, rows, outputWidth());
 
-export const fitted = (text: string): string => fitLines(text, outputWidth());
+export const fitted = (text: string) => fitLines(text, outputWidth());
 
 /** The terminal's width in columns; undefined if the output goes to a pipe or a file. */
-export const outputWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
+export const outputWidth = () => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
 export type Output = Readonly<{
   json: boolean;
@@ -66,7 +66,7 @@ export function openOutput(json: boolean, by: string | null): Output {
 }
 
 /** Writes an output file. With `wx`, an existing file is not replaced. Refusal: file_unwritable. */
-export function writeFileAsked(file: string, content: Buffer | string, flag: 'w' | 'wx' = 'w'): void {
+export function writeFileAsked(file: string, content: Buffer | string, flag: 'w' | 'wx' = 'w') {
   try {
     writeFileSync(file, content, { flag });
   } catch (error) {
@@ -75,7 +75,7 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
 }
 
 /** Formats an amount, such as `1,234.50`. */
-export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
+export const amount = (text: string, currency: string) => groupThousands(Amount.of(text, currency).toString());
 
 /** JSON.stringify escapes only control characters below U+0020; terminals obey others. */
 const jsonText = (value: unknown) =>

@@ -18,7 +18,7 @@ export const FORMAT = [
 export const OUT = ['-o, --out <file>', 'with --format: write to this file instead of stdout'] as const;
 
 /** Refuses output options that cannot be combined, before a command changes something. Refusal: usage. */
-export function checkPresentable(output: Output, { format, out }: PresentOptions): void {
+export function checkPresentable(output: Output, { format, out }: PresentOptions) {
   if (format === undefined) {
     if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
     return;

@@ -208,7 +208,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
 };
 
 /** Runs one command line and returns its exit status. */
-export async function runProgram(argv: readonly string[]): Promise<number> {
+export async function runProgram(argv: readonly string[]) {
   const wantsJson = argv.slice(2).includes('--json');
   let exit: number = EXIT.done;
   /** commander's output for stdout: the help or the version. */

@@ -4,7 +4,7 @@ import { Finding } from '#findings/finding';
 import { Remedy } from '#remedy';
 
 /** Appends remedies to a sentence: `INV-1 is on hold. Release it with 'reckoner invoice release INV-1'.` */
-export async function withCommands(sentence: string, remedies: readonly Remedy[]): Promise<string> {
+export async function withCommands(sentence: string, remedies: readonly Remedy[]) {
   const said = remedies.map(async (each) => {
     const when = each.when === undefined ? '' : ` ${each.when}`;
     return `${each.label} with '${await commandOf(each)}'${when}.`;
@@ -12,10 +12,10 @@ export async function withCommands(sentence: string, remedies: readonly Remedy[]
   return [sentence, ...(await Promise.all(said))].filter((each) => each !== '').join(' ');
 }
 
-export const inCommands = (findings: readonly Finding[]): Promise<string[]> =>
+export const inCommands = (findings: readonly Finding[]) =>
   Promise.all(findings.map(({ urgent, remedies }) => withCommands(urgent ?? '', remedies)));
 
 /** The text of a report, followed by possible next steps. */
-export async function inFull({ text, remedies = [] }: Report): Promise<string> {
+export async function inFull({ text, remedies = [] }: Report) {
   return [text, ...(await Promise.all(remedies.map((each) => withCommands('', [each]))))].join('\n');
 }

@@ -23,7 +23,7 @@ export function showing<Given extends unknown[]>(
   handle: Handler,
   read: (context: CommandContext, ...given: Given) => Promise<Shown>,
   { current = false } = {},
-): void {
+) {
   const show = async (context: CommandContext, ...given: Given) => {
     const options = given.at(-1) as PresentOptions;
     const { json, sheet, text, attention = false, day, note } = await read(context, ...given);

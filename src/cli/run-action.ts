@@ -59,7 +59,7 @@ export async function withNotes<Result>(
   output: Output,
   delivers: boolean,
   work: (options: Pick<RunOptions, 'reporter'>) => Promise<Result>,
-): Promise<Result> {
+) {
   if (!delivers) return work({ reporter: { onClosed: (month) => output.note(`Closed ${month}.`) } });
   const { withProgress } = await import('./deliveries.ts');
   return withProgress(output, (reporter) => work({ reporter }));

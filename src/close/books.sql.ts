@@ -73,7 +73,7 @@ export const insertBookBalances = executing<NewClose>(`
   GROUP BY control, account, currency HAVING sum(amount) <> 0 ORDER BY account COLLATE "C", currency`);
 
 /** Stores the items that are open at the end of the month: see `book_open_documents`. */
-export async function insertBookOpenItems(tx: Transaction, { month }: Pick<NewClose, 'month'>): Promise<void> {
+export async function insertBookOpenItems(tx: Transaction, { month }: Pick<NewClose, 'month'>) {
   const given = { month, asOf: lastDay(month) };
   await execute(
     tx,

@@ -74,11 +74,7 @@ export async function bankFeedsAt(tx: Transaction, settings: Settings, request: 
 }
 
 /** The obstacles to closing a month's books now, the most basic first. The list is empty if the books are closed. */
-export async function findObstacles(
-  tx: Transaction,
-  { environment, settings }: Installation,
-  request: BooksRequest,
-): Promise<Refusal[]> {
+export async function findObstacles(tx: Transaction, { environment, settings }: Installation, request: BooksRequest) {
   const { month } = request;
   const state = await readBooksState(tx);
   if (state.first_closed !== null && month < state.first_closed) {
@@ -112,7 +108,7 @@ export async function findObstacles(
  * Closes the books of a month and returns whether this call closed them. Facts are recorded under the ledger's lock. A
  * fact is therefore either recorded before the close and counted in it, or dated in a later month.
  */
-export async function closeBooks(tx: Transaction, given: ActorContext, request: BooksRequest): Promise<boolean> {
+export async function closeBooks(tx: Transaction, given: ActorContext, request: BooksRequest) {
   const { month } = request;
   await lockLedgerWhole(tx);
   const context = atOneInstant(given);
@@ -146,11 +142,7 @@ export async function closeBooks(tx: Transaction, given: ActorContext, request: 
   return true;
 }
 
-export async function runCloseBooks(
-  database: Database,
-  context: ActorContext,
-  request: BooksRequest,
-): Promise<boolean> {
+export async function runCloseBooks(database: Database, context: ActorContext, request: BooksRequest) {
   const closed = await database.transaction((tx) => closeBooks(tx, context, request));
   failpoint('books.committed');
   return closed;
@@ -161,17 +153,17 @@ const booksAreClosed = ({ last_books }: BooksState, month: Month) => last_books 
 const nextBooks = ({ last_books, first_closed }: BooksState) =>
   last_books === null ? first_closed : monthAfter(last_books);
 
-export function openBooks(state: BooksState): Month[] {
+export function openBooks(state: BooksState) {
   const next = nextBooks(state);
   return next === null || state.last_closed === null ? [] : monthsBetween(next, state.last_closed);
 }
 
 /** The day on which the job closes the books of a month, `YYYY-MM-DD`; null if the settings name no day. */
-export function booksDueOn(month: Month, { books_close_day: day }: Settings): string | null {
+export function booksDueOn(month: Month, { books_close_day: day }: Settings) {
   return day === null ? null : `${monthAfter(month)}-${String(day).padStart(2, '0')}`;
 }
 
-export function dueBooks(state: BooksState, context: Installation): Month[] {
+export function dueBooks(state: BooksState, context: Installation) {
   const today = todayOf(context);
   return openBooks(state).filter((month) => (booksDueOn(month, context.settings) ?? '9999') <= today);
 }
@@ -182,7 +174,7 @@ export async function closeDueBooks(
   context: ActorContext,
   onClosed: (month: Month) => void,
   permitted: (month: Month) => Database = () => database,
-): Promise<Refusal | undefined> {
+) {
   for (const month of await database.reading(async (tx) => dueBooks(await readBooksState(tx), context))) {
     try {
       await runCloseBooks(permitted(month), context, { month });

@@ -72,11 +72,7 @@ export type CloseRequest = FeedDecision &
  * The months that a request would close now, oldest first. The list is empty if no month is due or the month is closed
  * already.
  */
-export async function planClose(
-  tx: Transaction,
-  { environment, settings }: IssueContext,
-  request: CloseRequest,
-): Promise<Month[]> {
+export async function planClose(tx: Transaction, { environment, settings }: IssueContext, request: CloseRequest) {
   refuseIncompleteSettings({ environment, settings });
   const state = await readLedgerState(tx);
   checkFirstMonth(state, request);
@@ -133,11 +129,7 @@ async function monthsOfPlan(
  * Closes the first month of the plan and returns it; undefined if no month is left to close. The plan is made again
  * under the ledger's lock, because rows may have arrived after the run began.
  */
-export async function closeNext(
-  tx: Transaction,
-  given: IssueContext,
-  request: CloseRequest,
-): Promise<Month | undefined> {
+export async function closeNext(tx: Transaction, given: IssueContext, request: CloseRequest) {
   await lockLedgerWhole(tx);
   const context = atOneInstant(given);
   // This memory is enough to group a month's rows by hashing, and to sort a million hashes.
@@ -199,7 +191,7 @@ export function endOfMonthEverywhere(month: Month, zones: readonly string[]): { 
 }
 
 /** The months from `from` on that have ended in every zone. */
-export function dueMonths(from: Month, zones: readonly string[], now: DateTime): Month[] {
+export function dueMonths(from: Month, zones: readonly string[], now: DateTime) {
   const due: Month[] = [];
   if (zones.length === 0) return due;
   for (let month = from; endOfMonthEverywhere(month, zones).at <= now; month = monthAfter(month)) due.push(month);
@@ -260,7 +252,7 @@ export async function readNextFeeds(
 }
 
 /** The next month to close; undefined while there is neither a row nor a first month. */
-export function nextToClose(state: LedgerState, firstMonth: Month | undefined): Month | undefined {
+export function nextToClose(state: LedgerState, firstMonth: Month | undefined) {
   if (state.last_closed !== null) return monthAfter(state.last_closed);
   return firstMonth ?? state.earliest_row ?? undefined;
 }

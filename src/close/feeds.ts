@@ -186,7 +186,6 @@ async function readUnusual(tx: Transaction, month: Month, history: HistoryRead) 
   return (await readFeedHistories(tx, asked)).flatMap(unusual);
 }
 
-/** The suspicions that the history of a feed raises. */
 function unusual(feed: FeedHistory) {
   const { partner_id, name, currency, strict, sales, quiet, sales_now: now, quiet_now: quietNow } = feed;
   const about = { partner_id, name, currency, stops: strict };
@@ -244,7 +243,7 @@ export const missingFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.fi
 export const lateFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.filter(({ missing: late }) => late);
 
 /** `2 feeds missing`, or, if none is later than usual, `2 feeds not here yet`. */
-export function outstandingFeeds(feeds: Feeds): string {
+export function outstandingFeeds(feeds: Feeds) {
   const late = lateFeeds(feeds).length;
   const rest = missingFeeds(feeds).length - late;
   return [late > 0 ? `${plural(late, 'feed')} missing` : '', rest > 0 ? `${plural(rest, 'feed')} not here yet` : '']
@@ -262,14 +261,14 @@ export const undecidedFeeds = (
 });
 
 /** `p-2 (Harbour Lights) has no rows, but had rows in each of the last closed months` */
-export const describeDoubt = ({ partner_id, name, evidence, accepted }: Doubt): string =>
+export const describeDoubt = ({ partner_id, name, evidence, accepted }: Doubt) =>
   `${partner_id} (${name}) ${evidence}${accepted ? ' (accepted)' : ''}`;
 
 /** The same of an accepted doubt, with the reason. */
-export const describeDecision = ({ partner_id, name, evidence, reason }: StoredFeedDecision): string =>
+export const describeDecision = ({ partner_id, name, evidence, reason }: StoredFeedDecision) =>
   `${partner_id} (${name}) ${evidence}${reason === null ? '' : `: ${reason}`}`;
 
-export const isUndecided = (feeds: Feeds, decision?: FeedDecision): boolean => {
+export const isUndecided = (feeds: Feeds, decision?: FeedDecision) => {
   const { doubts, empty } = undecidedFeeds(feeds, decision);
   return empty || doubts.length > 0;
 };
@@ -279,7 +278,7 @@ export const holdingDoubts = ({ doubts }: Feeds, decision: FeedDecision): Doubt[
   doubts.filter((each) => !each.stops && !isDecided(each, decision));
 
 /** Refuses a decision about a partner whose feed is not in doubt. */
-export function refuseStrangers({ month, doubts }: Feeds, { without = [], acceptFeed = [] }: FeedDecision): void {
+export function refuseStrangers({ month, doubts }: Feeds, { without = [], acceptFeed = [] }: FeedDecision) {
   const stranger = (ids: readonly string[], isMissing: boolean) =>
     ids.find((id) => !doubts.some(({ partner_id, kind }) => partner_id === id && (kind === 'missing') === isMissing));
   for (const [field, id] of [
@@ -298,7 +297,7 @@ export const acceptFeed = (month: Month, { partner_id }: Pick<Doubt, 'partner_id
   toDo('Accept it', 'feed.accept', { partnerId: partner_id, month });
 
 /** Refuses a month that has no rows, or whose rows are in doubt, unless the operator accepted that. */
-export function refuseDoubts(feeds: Feeds, decision: FeedDecision): void {
+export function refuseDoubts(feeds: Feeds, decision: FeedDecision) {
   const { month, needsApproval } = feeds;
   const { doubts, empty } = undecidedFeeds(feeds, decision);
   if (empty) throw refuse('month_empty', { month });
@@ -320,7 +319,7 @@ export async function recordDecisions(
   feeds: Feeds,
   decision: FeedDecision,
   { now, eventId }: Readonly<{ now: string; eventId: number }>,
-): Promise<void> {
+) {
   const { month, doubts } = feeds;
   const decided = doubts.filter((each) => !each.accepted && isDecided(each, decision));
   const [first] = decided;

@@ -16,7 +16,7 @@ export async function holdDocuments(
   context: IssueContext,
   batch: IssueBatch,
   doubts: readonly Doubt[],
-): Promise<void> {
+) {
   const reasons = new Map<string, string[]>();
   for (const [number, reason] of [...(await oddDocuments(tx, context, batch)), ...(await doubted(tx, doubts))]) {
     reasons.set(number, [...(reasons.get(number) ?? []), reason]);

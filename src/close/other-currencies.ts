@@ -9,7 +9,7 @@ export const otherCurrencyJson = ({ invoice_amount, currency, ...row }: OtherCur
 });
 
 /** Returns a sentence such as `INV-2026-000001 bills p-1 (Albion) in EUR, 0.00; its own currency is GBP.` */
-export function describeOtherCurrency(row: OtherCurrency): string {
+export function describeOtherCurrency(row: OtherCurrency) {
   const sum = Amount.of(row.invoice_amount, row.currency);
   const nothing = sum.isZero() ? ': its rows add up to zero' : '';
   return (

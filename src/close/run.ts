@@ -30,7 +30,7 @@ export async function closeMonths(
   context: IssueContext,
   request: Omit<CloseRequest, 'preview'>,
   onClosed?: OnClosed,
-): Promise<Month[]> {
+) {
   const asked = { ...request, preview: false };
   const closed: Month[] = [];
   // The first plan is made without the ledger's lock, so that a run with nothing to do blocks no writer.

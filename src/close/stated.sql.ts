@@ -140,7 +140,7 @@ export async function insertStatement(
     now: string;
     eventId: number;
   },
-): Promise<void> {
+) {
   const { totals, ...statement } = given;
   const { id } = await queryOne<{ id: number }>(
     tx,

@@ -65,7 +65,7 @@ export function differencesOf({ stated, here }: Pick<StatedTotals, 'stated' | 'h
 }
 
 /** Returns `412 rows, 8,311.20 USD`. */
-export const totalsText = ({ entries, totals }: FeedTotals): string =>
+export const totalsText = ({ entries, totals }: FeedTotals) =>
   [plural(entries, 'row'), ...Object.entries(totals).map(([currency, amount]) => moneyText(amount, currency))].join(
     ', ',
   );

@@ -19,7 +19,7 @@ const T = [22.33, 10.21, 7.17, 5.89, 5.21, 4.79, 4.5, 4.3, 4.14, 4.02];
  * what the spread of the months before allows. The spread is that of the logarithms, as months differ by factors, and
  * at least that of independent sales (Poisson). `sales` has the closed months from the oldest to the latest.
  */
-export function fewSales(sales: readonly number[]): number {
+export function fewSales(sales: readonly number[]) {
   if (sales.length < LEAST_MONTHS) return -1;
   const usual = middle(sales);
   if (usual < LEAST_SALES) return -1;
@@ -43,7 +43,7 @@ const SALES_MISSED = 12;
  * The fewest days without a sale at the end of a month that are unusual, or Infinity if too little is known. `quiet`
  * has the days without a sale at the end of each of the closed months.
  */
-export function earlyEnd(sales: readonly number[], quiet: readonly number[]): number {
+export function earlyEnd(sales: readonly number[], quiet: readonly number[]) {
   const usual = middle(sales);
   if (quiet.length < LEAST_MONTHS || usual < LEAST_SALES) return Number.POSITIVE_INFINITY;
   const perDay = usual / 30;

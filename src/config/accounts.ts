@@ -84,7 +84,7 @@ export const accountsSchema = z
 export type Accounts = z.output<typeof accountsSchema>;
 
 /** Optional: without it, finance keeps its general ledger in a different way. */
-export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => join(home, 'accounts.json');
+export const accountsFile = ({ home }: Pick<Environment, 'home'>) => join(home, 'accounts.json');
 
 export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
   const file = accountsFile(environment);

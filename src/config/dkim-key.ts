@@ -7,7 +7,7 @@ const MAKE_ONE = "'openssl genrsa -out FILE 2048' makes one";
 /** RFC 8301: verifiers refuse keys shorter than 1,024 bits, and signers should use at least 2,048 bits. */
 const LEAST_BITS = 2048;
 
-export function readDkimKey(variables: NodeJS.ProcessEnv): KeyObject | undefined {
+export function readDkimKey(variables: NodeJS.ProcessEnv) {
   const read = readPrivateKey(variables, 'DKIM_PRIVATE_KEY', MAKE_ONE);
   if (read === undefined) return undefined;
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = read.privateKey;

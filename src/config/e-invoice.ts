@@ -55,7 +55,7 @@ const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
 };
 
 /** Why a VATEX code cannot be the reason for a category (`E`, `AE`, `O`); undefined if it can. */
-export function reasonCodeProblem(code: string, category: string): string | undefined {
+export function reasonCodeProblem(code: string, category: string) {
   if (!REASON_CODES.has(code.replace(/^VATEX-/, ''))) return 'must be a VATEX code such as VATEX-EU-AE';
   const own = CATEGORY_OF_CODE[code] ?? category;
   return own === category ? undefined : `belongs to the category ${own}, not to ${category}`;
@@ -67,7 +67,7 @@ export const electronicAddress = line(130).refine((text) => {
 }, 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574');
 
 /** XRechnung and Factur-X accept these schemes. */
-export const isRefusedByPeppol = (address: string): boolean => /^(AN|AQ|AS|AU|EM):/.test(address);
+export const isRefusedByPeppol = (address: string) => /^(AN|AQ|AS|AU|EM):/.test(address);
 
 const registrationId = line(100).refine((text) => {
   const [, register] = /^(?:(\d{4}):)?[^:\s][^:]*$/.exec(text) ?? ['', 'none'];

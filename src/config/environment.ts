@@ -67,7 +67,7 @@ export type Environment = Readonly<{
 
 const STRIPE_KEY = 'STRIPE_SECRET_KEY';
 export const WEBHOOK_SIGNING_KEY = 'WEBHOOK_SIGNING_KEY';
-export const accountKeyVariable = (account: string): string => `STRIPE_SECRET_KEY_${account}`;
+export const accountKeyVariable = (account: string) => `STRIPE_SECRET_KEY_${account}`;
 
 const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
 
@@ -113,7 +113,7 @@ const invalid = (variable: string, reason: string) => refuse('environment_invali
 
 export const LOG_HOST_FORM = 'must be the name of a host in lower case, such as billing.example.com';
 
-export const isLogHost = (given: string): boolean => /^[a-z0-9]([a-z0-9.-]{0,100}[a-z0-9])?$/.test(given);
+export const isLogHost = (given: string) => /^[a-z0-9]([a-z0-9.-]{0,100}[a-z0-9])?$/.test(given);
 
 function logHost(given: string | undefined) {
   if (!given) return undefined;
@@ -152,7 +152,7 @@ function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv,
 }
 
 /** True if a host name always means this machine. */
-export const isThisMachine = (host: string): boolean => {
+export const isThisMachine = (host: string) => {
   const plain = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return plain === 'localhost' || plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
 };

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { addressSchema, line } from './validation.ts';
 
 /** Checks an ABA routing number: nine digits with a Federal Reserve prefix, and a checksum with weights 3-7-1. */
-export function isRoutingNumber(text: string): boolean {
+export function isRoutingNumber(text: string) {
   if (!/^\d{9}$/.test(text) || text === '000000000') return false;
   const prefix = Number(text.slice(0, 2));
   if (!(prefix <= 12 || (prefix >= 21 && prefix <= 32) || (prefix >= 61 && prefix <= 72) || prefix === 80))
@@ -101,7 +101,7 @@ export function instructionsFor(
 }
 
 /** Compares bank details stored as JSON with those of the settings. An undefined field equals an absent one. */
-export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
+export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined) =>
   isDeepStrictEqual(bankDetailsOf(kept), bankDetailsOf(present ?? null));
 
 /** Without the creditor reference: payers are not warned if it is switched on or off. */
@@ -109,10 +109,10 @@ const bankDetailsOf = (instructions: Instructions | null): unknown =>
   JSON.parse(JSON.stringify(instructions, (key, value) => (key === 'creditor_reference' ? undefined : value)));
 
 /** The IBAN in electronic format, if a transfer in the currency is a SEPA credit transfer. */
-export function sepaIban({ wire }: Instructions, currency: string): string | undefined {
+export function sepaIban({ wire }: Instructions, currency: string) {
   const iban = electronicFormatIBAN(wire?.iban ?? '') ?? '';
   return currency === 'EUR' && isSEPACountry(iban.slice(0, 2)) ? iban : undefined;
 }
 
-export const asksForCreditorReference = (instructions: Instructions, currency: string): boolean =>
+export const asksForCreditorReference = (instructions: Instructions, currency: string) =>
   instructions.wire?.creditor_reference ?? sepaIban(instructions, currency) !== undefined;

@@ -8,7 +8,7 @@ import { reasonOf, refuse } from '#errors/refusals';
 import { Environment } from './environment.ts';
 
 /** The names of the files in a folder; none if there is no folder. */
-export function overridesIn(folder: string): string[] {
+export function overridesIn(folder: string) {
   try {
     return readdirSync(folder);
   } catch (error) {
@@ -18,7 +18,7 @@ export function overridesIn(folder: string): string[] {
 }
 
 /** Refuses overrides of pages, which Reckoner would silently ignore. */
-export function refusePageOverrides({ home }: Pick<Environment, 'home'>): void {
+export function refusePageOverrides({ home }: Pick<Environment, 'home'>) {
   const folder = join(home, 'templates', 'pages');
   const [name] = overridesIn(folder).sort();
   if (name === undefined) return;

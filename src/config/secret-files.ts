@@ -47,7 +47,7 @@ export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv
 const LONGEST = 16_384;
 
 /** Reads a file. Refuses one that every user of the machine can read or change. */
-export function readSecretFile(variable: string, path: string): string {
+export function readSecretFile(variable: string, path: string) {
   const file = resolve(path);
   let opened: number | undefined;
   try {

@@ -293,7 +293,7 @@ export type Sections = Readonly<{
 export const sectionSchema = (section: Section): z.ZodType<object | null> =>
   section === 'accounts' ? accountsSchema : settingsSchema.shape[section];
 
-export const settingsFile = (environment: Environment): string => join(environment.home, 'settings.json');
+export const settingsFile = (environment: Environment) => join(environment.home, 'settings.json');
 
 export function readSettings(environment: Environment): Settings {
   const file = settingsFile(environment);
@@ -326,7 +326,7 @@ export function presentSettings(
   environment: Environment,
   first: Settings,
   read: (environment: Environment) => Settings,
-): () => Settings {
+) {
   const file = settingsFile(environment);
   const changedAt = () => statSync(file, { throwIfNoEntry: false })?.mtimeMs;
   let settings = first;
@@ -345,5 +345,5 @@ export function presentSettings(
 }
 
 /** The public URL without a trailing slash. Without public_url, the address of `serve`, for a sandbox. */
-export const publicAddress = ({ public_url: url }: Pick<Settings, 'public_url'>): string =>
+export const publicAddress = ({ public_url: url }: Pick<Settings, 'public_url'>) =>
   url === '' ? 'http://127.0.0.1:8080' : url.replace(/\/+$/, '');

@@ -123,7 +123,7 @@ const EU_SHAPES: Readonly<Record<string, RegExp>> = {
 };
 
 /** Why a text is not a tax number of this country; undefined if it is, or if the format is unknown. */
-export function taxNumberProblem(number: string, of: string): string | undefined {
+export function taxNumberProblem(number: string, of: string) {
   if (of === 'JP') {
     if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';
     return japaneseNumberIsRight(number.slice(1)) ? undefined : 'has a wrong check digit';
@@ -218,7 +218,7 @@ export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule |
  * The rules that would apply on other days, such as `rule 3 begins on 2026-11-01`, numbered from 1; empty if there are
  * none.
  */
-export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale): string {
+export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale) {
   return rules
     .flatMap((rule, at) => {
       if (!isFor(rule, sale)) return [];

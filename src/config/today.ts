@@ -2,7 +2,7 @@ import { Environment } from './environment.ts';
 import { Settings } from './settings.ts';
 
 /** Today in the issuer's time zone, `YYYY-MM-DD`. */
-export function todayOf(context: Readonly<{ environment: Environment; settings: Settings }>): string {
+export function todayOf(context: Readonly<{ environment: Environment; settings: Settings }>) {
   return context.environment.now().setZone(context.settings.time_zone).toFormat('yyyy-MM-dd');
 }
 

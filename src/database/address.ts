@@ -9,7 +9,7 @@ import { join } from 'node:path';
 const AS_VERIFY_FULL = /([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/;
 
 /** Returns unchanged a URL that pg can read but `URL` cannot (postgres://user@/name). */
-export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = process.env): string {
+export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = process.env) {
   const text = given.replace(AS_VERIFY_FULL, '$1verify-full');
   if (!URL.canParse(text)) return text;
   const url = new URL(text);

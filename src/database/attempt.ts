@@ -7,7 +7,7 @@ export async function attempt<Result>(
   tx: Transaction,
   work: () => Promise<Result>,
   instead: (error: unknown) => Result,
-): Promise<Result> {
+) {
   await execute(tx, 'SAVEPOINT attempt');
   try {
     const result = await work();

@@ -9,7 +9,7 @@ import { refuse } from '#errors/refusals';
 /** No signed note of a checkpoint begins with this text, so neither signature is valid for the other. */
 const signedText = (sha256: string) => Buffer.from(`reckoner-backup\n${sha256}\n`);
 
-export const signatureOf = (sha256: string, { privateKey }: LogKey): string =>
+export const signatureOf = (sha256: string, { privateKey }: LogKey) =>
   sign(null, signedText(sha256), privateKey).toString('base64');
 
 /** Refuses a backup that this key did not sign (backup_invalid). */
@@ -17,7 +17,7 @@ export function refuseUnlessSigned(
   file: string,
   { sha256, signature }: Readonly<{ sha256: string; signature?: string | undefined }>,
   { privateKey }: LogKey,
-): void {
+) {
   const isOurs =
     signature !== undefined &&
     verify(null, signedText(sha256), createPublicKey(privateKey), Buffer.from(signature, 'base64'));

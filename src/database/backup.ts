@@ -199,15 +199,15 @@ export async function readSequences(tx: Transaction) {
   return sequences;
 }
 
-export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-export const columnList = (columns: readonly string[]): string => columns.map(quoted).join(', ');
+export const columnList = (columns: readonly string[]) => columns.map(quoted).join(', ');
 
 /**
  * Prepares a long transaction: the server's time limits are off, rows are in their physical order, and values are
  * written in a format that can be read back exactly.
  */
-export async function prepareForCopy(tx: Transaction): Promise<void> {
+export async function prepareForCopy(tx: Transaction) {
   await execute(
     tx,
     `SELECT set_config(name, '0', true) FROM pg_settings

@@ -20,7 +20,7 @@ export type DueItems = Readonly<{
 }>;
 
 /** SQL for the hash by which an item is locked. */
-export const itemHash = (kind: DueItems['kind'], key: string): string => `hashtext('${kind}:' || ${key})`;
+export const itemHash = (kind: DueItems['kind'], key: string) => `hashtext('${kind}:' || ${key})`;
 
 /** The claimed items and the server process ids of their holders. */
 export const CLAIMED = `
@@ -53,7 +53,7 @@ export class Claims {
   private readonly done: string[] = [];
   private ended = false;
 
-  static async open(connection: pg.ClientConfig): Promise<Claims> {
+  static async open(connection: pg.ClientConfig) {
     const client = await connectClient({ ...connection, query_timeout: ANSWER_MILLISECONDS }, 'app');
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     return new Claims(client, rows[0]?.pid as number);
@@ -84,21 +84,21 @@ export class Claims {
   }
 
   /** Ends a claim. The unlock is sent with the next statement. */
-  release({ kind }: Pick<DueItems, 'kind'>, key: string): void {
+  release({ kind }: Pick<DueItems, 'kind'>, key: string) {
     this.done.push(`${kind}:${key}`);
   }
 
   /** Throws if the connection is lost. */
-  async check(): Promise<void> {
+  async check() {
     await this.client.query('SELECT');
   }
 
-  async end(): Promise<void> {
+  async end() {
     this.ended = true;
     await this.client.end().catch(() => {});
   }
 
-  private async free(): Promise<void> {
+  private async free() {
     const items = this.done.splice(0);
     if (items.length === 0) return;
     await queryOne(
@@ -131,7 +131,7 @@ const LOOK_AGAIN_MILLISECONDS = 500;
 const LEFT_ALONE_MILLISECONDS = 60_000;
 
 /** Works on items until none is due, or until `stop` if it stays. Throws when its claims are lost. */
-export async function workOn(claims: Claims, items: DueItems, options: Work): Promise<void> {
+export async function workOn(claims: Claims, items: DueItems, options: Work) {
   const { atOnce, ahead = 0, work, stop, stays = false } = options;
   const claimed: string[] = [];
   const leftAlone = new Map<string, number>();

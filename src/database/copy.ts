@@ -6,11 +6,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { Transaction } from './transaction.ts';
 
 /** Passes the output of `COPY … TO STDOUT` to `take`, piece by piece. The statement takes no bindings. */
-export async function copyOut(
-  tx: Transaction,
-  statement: string,
-  take: (content: Buffer) => Promise<void> | void,
-): Promise<void> {
+export async function copyOut(tx: Transaction, statement: string, take: (content: Buffer) => Promise<void> | void) {
   const copy = tx.client.query(copyTo(statement));
   let failed = false;
   // This handler is never removed, because a lost connection may emit another error after the error that ended the
@@ -41,7 +37,7 @@ export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (cont
 }
 
 /** Counts line ends, which are rows, because COPY's text format escapes line ends inside values. */
-export function countLines(content: Buffer): number {
+export function countLines(content: Buffer) {
   let lines = 0;
   for (let at = content.indexOf(NEWLINE); at >= 0; at = content.indexOf(NEWLINE, at + 1)) lines += 1;
   return lines;
@@ -73,7 +69,7 @@ const BINARY_HEADER = 19;
  * Runs a COPY in binary format. `read` receives rows without the format's header, and returns the number of bytes that
  * were used. Unused bytes (an incomplete row, or the format's trailer) are passed again with the next piece.
  */
-export async function copyBinary(tx: Transaction, copy: string, read: (content: Buffer) => number): Promise<void> {
+export async function copyBinary(tx: Transaction, copy: string, read: (content: Buffer) => number) {
   let rest: Buffer = Buffer.alloc(0);
   let skip = BINARY_HEADER;
   await copyOut(tx, copy, (chunk) => {
@@ -94,11 +90,7 @@ const ROW_HEADER = 6;
  * Passes the values of a query's only column to `take`, joined and piece by piece. A query with few large values costs
  * less than one with many small values, because each row is a message of the protocol.
  */
-export async function copyJoined(
-  tx: Transaction,
-  select: string,
-  take: (piece: Buffer) => Promise<void> | void,
-): Promise<void> {
+export async function copyJoined(tx: Transaction, select: string, take: (piece: Buffer) => Promise<void> | void) {
   let header: Buffer = Buffer.alloc(0);
   let length = BINARY_HEADER + ROW_HEADER;
   let left = 0;

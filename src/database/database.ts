@@ -307,7 +307,7 @@ class Undone<Result> extends Error {
 }
 
 /** Runs a transaction in which `work` calls `undo`, and returns what `undo` was given. */
-export async function rolledBack<Result>(work: (undo: (result: Result) => never) => Promise<unknown>): Promise<Result> {
+export async function rolledBack<Result>(work: (undo: (result: Result) => never) => Promise<unknown>) {
   try {
     await work((result) => {
       throw new Undone(result);
@@ -392,11 +392,11 @@ function unreachableBecause(error: unknown) {
   return 'the server asks for a password, and the URL, PGPASSWORD and the password file (~/.pgpass, mode 0600) have none';
 }
 
-export function refuseOldServer(version: { number: number; text: string }): void {
+export function refuseOldServer(version: { number: number; text: string }) {
   if (version.number < OLDEST_SERVER) throw refuse('database_too_old', { version: version.text });
 }
 
-export async function checkEnvironment(owner: Queryable, environment: Pick<Environment, 'name'>): Promise<void> {
+export async function checkEnvironment(owner: Queryable, environment: Pick<Environment, 'name'>) {
   const { rows } = await owner.query('SELECT environment FROM installation');
   const belongsTo = (rows[0] as { environment: string } | undefined)?.environment;
   if (belongsTo === undefined) throw refuse('database_not_migrated', { pending: ['installation'] });

@@ -22,7 +22,7 @@ export async function withElsewhere<On, Result>(
   on: On,
   aside: (work: (own: On) => Promise<Result>) => Promise<Result>,
   run: (on: On, preparations: readonly Prepare[]) => Promise<Result>,
-): Promise<Result> {
+) {
   const preparations: Prepare[] = [];
   for (;;) {
     try {

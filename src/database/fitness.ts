@@ -67,7 +67,7 @@ export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness 
 }
 
 /** Checks a database that may have no migrations yet. `init`, `migrate` and `restore` write to such a database. */
-export async function checkUnmigrated(pool: Queryable, name: string, clock?: Clock): Promise<void> {
+export async function checkUnmigrated(pool: Queryable, name: string, clock?: Clock) {
   const before = clock?.now().toMillis() ?? 0;
   const answer = (await pool.query(QUESTION)).rows[0] as Omit<Answer, 'migrations'>;
   refuseReadOnly(answer, name);
@@ -95,7 +95,7 @@ function refuseOtherClock(there: number, before: number, after: number) {
  * How many seconds this machine's clock is ahead of the database's clock. The result is 0 within the tolerance, or if
  * RECKONER_NOW is set.
  */
-export async function readClockDifference(tx: Transaction, clock: Clock): Promise<number> {
+export async function readClockDifference(tx: Transaction, clock: Clock) {
   const before = clock.now().toMillis();
   const { now } = await queryOne<{ now: number }>(tx, NOW);
   const after = clock.now().toMillis();

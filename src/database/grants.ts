@@ -13,7 +13,7 @@ const GRANTS =
   readFileSync(SCHEMA_FILE, 'utf8').match(/^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+(,\s+\w+)*\s+TO reckoner_app;$/gm) ?? [];
 
 /** Grants the privileges, if the role exists. */
-export async function grantToApp(owner: Queryable): Promise<void> {
+export async function grantToApp(owner: Queryable) {
   if (GRANTS.length === 0) throw new Error('migrations/schema.sql grants nothing');
   const { rows } = await owner.query(
     `SELECT to_regrole('reckoner_app') IS NOT NULL AS there, quote_ident(current_schema()) AS home`,
@@ -49,9 +49,9 @@ async function readOwnership(pool: Queryable) {
  * True for the owner of our tables. If there are no tables, true for every login, because the login that creates the
  * tables becomes their owner.
  */
-export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
+export const ownsTables = async (pool: Queryable) => (await readOwnership(pool))?.owns ?? true;
 
-export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore' | 'archive'): Promise<void> {
+export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore' | 'archive') {
   const found = await readOwnership(pool);
   if (found && !found.owns) throw refuse('database_not_owner', { action, login: found.login, owner: found.owner });
 }
@@ -60,7 +60,7 @@ export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 're
  * Runs statements as the owner of the tables within a transaction of the program's role, for what that role may not do:
  * moving rows to an archive and back. If a statement fails, the transaction must end. Refusal: database_not_owner.
  */
-export async function asTableOwner<Result>(tx: Transaction, work: () => Promise<Result>): Promise<Result> {
+export async function asTableOwner<Result>(tx: Transaction, work: () => Promise<Result>) {
   const { role } = await queryOne<{ role: string }>(tx, `SELECT current_setting('role') AS role`);
   await setLocally(tx, 'role', 'none');
   await refuseUnlessOwner(tx.client, 'archive');

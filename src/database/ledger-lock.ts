@@ -20,7 +20,7 @@ export const lockLedgerShared = executing('SELECT lock_ledger()');
  * most `rows` milliseconds for each other lock, such as the lock on a row that another transaction is about to insert;
  * 0 means no limit.
  */
-export async function lockLedgerFor(tx: Transaction, patience: { ledger: number; rows: number }): Promise<void> {
+export async function lockLedgerFor(tx: Transaction, patience: { ledger: number; rows: number }) {
   await execute(tx, LOCK_LEDGER_FOR, { ledger: String(patience.ledger), rows: String(patience.rows) });
 }
 
@@ -40,7 +40,7 @@ export const lockLedgerWhole = executing('LOCK TABLE ledger_gate IN SHARE ROW EX
  * Takes the importers' lock. Transactions that record reversals or change partners run one at a time, from their checks
  * to their commit.
  */
-export async function lockImporters(tx: Transaction): Promise<void> {
+export async function lockImporters(tx: Transaction) {
   // In the order of all locks: an importer looks at the archives.
   await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})`);
   await takeLock(tx, LOCKS.importers);

@@ -28,11 +28,10 @@ export const LOCKS = {
 } as const;
 
 /** Takes one of LOCKS until the transaction ends. */
-export const takeLock = (tx: Transaction, lock: string): Promise<number> =>
-  execute(tx, `SELECT pg_advisory_xact_lock(${lock})`);
+export const takeLock = (tx: Transaction, lock: string) => execute(tx, `SELECT pg_advisory_xact_lock(${lock})`);
 
 /** Takes the lock of a class for the hash of a name, until the transaction ends. */
-export const takeLockOf = (tx: Transaction, ofClass: number, name: string): Promise<number> =>
+export const takeLockOf = (tx: Transaction, ofClass: number, name: string) =>
   execute(tx, `SELECT pg_advisory_xact_lock(${ofClass}, hashtext(:name))`, { name });
 
 /**

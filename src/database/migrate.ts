@@ -35,7 +35,7 @@ const idOf = (name: string) => {
 /**
  * The name in an id: `001_foundation` in `001_foundation.5fe2…`. Builds before the first release recorded only names.
  */
-export const migrationName = (id: string): string => id.replace(/\.[0-9a-f]{12}$/, '');
+export const migrationName = (id: string) => id.replace(/\.[0-9a-f]{12}$/, '');
 
 export const MIGRATIONS: readonly string[] = MIGRATION_NAMES.map(idOf);
 
@@ -73,7 +73,7 @@ export async function whileNobodyMigrates<Result>(
   mode: 'alone' | 'shared',
   work: () => Promise<Result>,
   patience: MigrationPatience = PATIENCE,
-): Promise<Result> {
+) {
   const keeper = await connectClient(connection);
   try {
     await keeper.query(`SET lock_timeout TO '${patience.lock}s'`);
@@ -173,7 +173,7 @@ async function withPatience<Result>(
 }
 
 /** Runs the named migrations that the current schema does not have. */
-export async function migrateTo(tx: Transaction, names: readonly string[]): Promise<string[]> {
+export async function migrateTo(tx: Transaction, names: readonly string[]) {
   const { migrate: migrator } = tx.knex;
   const migrationSource = sourceOf(tx, names);
   // knex leaves its own lock behind if a migration is killed. Our lock ends with its connection.
@@ -190,16 +190,16 @@ export async function migrateTo(tx: Transaction, names: readonly string[]): Prom
  * Returns the migrations that the database does not have. Refusals: database_newer, database_unreleased,
  * database_foreign.
  */
-export async function pendingMigrations(owner: Queryable): Promise<string[]> {
+export async function pendingMigrations(owner: Queryable) {
   const done = await doneMigrations(owner);
   refuseOthers(done);
   return missingMigrations(done);
 }
 
-export const missingMigrations = (done: readonly string[]): string[] => MIGRATIONS.filter((id) => !done.includes(id));
+export const missingMigrations = (done: readonly string[]) => MIGRATIONS.filter((id) => !done.includes(id));
 
 /** Refuses a database with migrations that this version does not have. */
-export function refuseOthers(done: readonly string[]): void {
+export function refuseOthers(done: readonly string[]) {
   const { changed, unknown } = otherMigrations(done);
   if (changed.length > 0) throw refuse('database_unreleased', { changed });
   if (unknown.length === 0) return;
@@ -220,7 +220,7 @@ export function otherMigrations(ids: readonly string[]) {
 }
 
 /** Returns the migrations of the database in the order in which they ran. Refusal: database_foreign. */
-export async function doneMigrations(owner: Queryable): Promise<string[]> {
+export async function doneMigrations(owner: Queryable) {
   const [there] = (await owner.query(TABLES_THERE)).rows as [{ tables: string[]; is_list: boolean }];
   const { tables, is_list } = there;
   const list = is_list ? (await owner.query(`SELECT name FROM ${TABLE} ORDER BY id`)).rows : [];

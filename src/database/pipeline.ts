@@ -15,7 +15,7 @@ export function inOneTrip<Result>(
   pool: pg.Pool,
   work: (tx: Transaction) => Promise<Result>,
   { readOnly = false }: { readOnly?: boolean } = {},
-): Promise<Result> {
+) {
   return retried(async () => {
     const client = await pool.connect();
     // A connection with missing answers cannot be used again.

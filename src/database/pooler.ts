@@ -22,7 +22,7 @@ async function backendOf(client: pg.Client) {
 }
 
 /** Refuses a server behind a pooler that changes server connections between transactions. */
-export async function refusePooled(connection: pg.ClientConfig, pool: pg.Pool, name: string): Promise<void> {
+export async function refusePooled(connection: pg.ClientConfig, pool: pg.Pool, name: string) {
   const pooled: pg.PoolClient & { processID?: number } = await pool.connect();
   try {
     // A pooler gives its clients process numbers of its own. If the process number is the server's, there is no pooler.

@@ -27,7 +27,7 @@ export async function awaitReplica(
   name: string,
   primary?: ServerAt,
   patienceMilliseconds = PATIENCE_MILLISECONDS,
-): Promise<void> {
+) {
   const refused = (reason: string, remedy: string) => refuse('replica_unusable', { database: name, reason, remedy });
   const { system, recovering } = await one<{ system: string; recovering: boolean }>(
     replica,

@@ -4,7 +4,7 @@
  * now. Examples are a month closed under a wrong clock, a payload erased before its payment was disputed, an approval by a
  * former approver, and an acceptance whose row is archived. (The check actions_approved uses the roles at the time of the approval.)
  */
-export const alterGuards = (action: 'DISABLE' | 'ENABLE ALWAYS'): string => `
+export const alterGuards = (action: 'DISABLE' | 'ENABLE ALWAYS') => `
   DO $$
   DECLARE
     guard record;

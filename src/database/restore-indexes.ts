@@ -12,7 +12,7 @@ const LARGEST = 'ledger_rows';
  * Fills a table. The largest table is filled without indexes, except the indexes of constraints: foreign keys refer to
  * the primary key. Recreating a unique index checks all rows, and a duplicate makes the transaction fail.
  */
-export async function fillTable(tx: Transaction, table: string, fill: () => Promise<unknown>): Promise<void> {
+export async function fillTable(tx: Transaction, table: string, fill: () => Promise<unknown>) {
   const indexes =
     table === LARGEST
       ? await query<{ name: string; definition: string }>(

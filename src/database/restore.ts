@@ -216,7 +216,7 @@ class Content {
     this.#chunks = unzipped(source, onProgress);
   }
 
-  async line(): Promise<string> {
+  async line() {
     this.#hash.update(this.#lastLine);
     for (;;) {
       const end = this.#held.indexOf(LINE_END);
@@ -254,27 +254,27 @@ class Content {
     }
   }
 
-  hashBeforeLine(): string {
+  hashBeforeLine() {
     return this.#hash.digest('hex');
   }
 
   /** Refuses data after the trailer. gzip compares its checksum only at the end of the file. */
-  async end(): Promise<void> {
+  async end() {
     const { done } = this.#held.length > 0 ? { done: false } : await this.#chunks.next();
     if (!done) throw invalid(this.#file, 'it is damaged: there is data after its end');
   }
 
   /** Reads to the end of the file only for gzip's checksum. */
-  async discard(): Promise<void> {
+  async discard() {
     this.#held = Buffer.alloc(0);
     await passOver(this.#chunks);
   }
 
-  async close(): Promise<void> {
+  async close() {
     await this.#chunks.return(undefined);
   }
 
-  async #more(): Promise<void> {
+  async #more() {
     const { value, done } = await this.#chunks.next();
     if (done) throw invalid(this.#file, CUT_OFF);
     this.#held = Buffer.concat([this.#held, value]);

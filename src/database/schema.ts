@@ -88,7 +88,7 @@ export async function recordSchema(tx: Transaction, migrated: readonly SchemaObj
 
 const SERVER_VERSION = `SELECT current_setting('server_version_num')::integer AS server_version`;
 
-export async function readRecordDigest(tx: Transaction): Promise<string | undefined> {
+export async function readRecordDigest(tx: Transaction) {
   const record = await readRecord(tx);
   return record && digestOfRecord(record);
 }
@@ -109,7 +109,7 @@ const lineOf = (object: string, facts: string) => `${object} ${facts}\n`;
 /**
  * The first line of migrations/schema.sql: the digests of what the migrations create, with and without the app's role.
  */
-export function describeRelease(migrated: readonly SchemaObject[]): string {
+export function describeRelease(migrated: readonly SchemaObject[]) {
   const all = migrated.map(({ object, facts }) => ({ object, line: lineOf(object, hashOf(facts)) }));
   const own = all.filter(({ object }) => !isOfTheRole(object));
   const [whole, roleless] = [all, own].map((each) => digestOf(each.map(({ line }) => line)));

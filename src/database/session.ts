@@ -103,7 +103,7 @@ export async function oneAtATime<Result>(
   connection: pg.ClientConfig,
   lock: (typeof LOCKS)[keyof typeof LOCKS],
   work: () => Promise<Result>,
-): Promise<Result> {
+) {
   const client = await connectClient(connection, 'app');
   try {
     await client.query(`SELECT pg_advisory_lock(${lock})`);

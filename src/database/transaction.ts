@@ -33,27 +33,19 @@ export const prepared = (name: string, sql: string): PreparedQuery => ({ name, s
  * Returns all rows of a statement. Parameters are named, with a cast where PostgreSQL cannot infer the type:
  * `:ids::bigint[]`. An object or array for a parameter with the cast `::json` or `::jsonb` is sent as JSON.
  */
-export async function query<Row>(
-  tx: Transaction,
-  sql: string | PreparedQuery,
-  bindings: Bindings = {},
-): Promise<Row[]> {
+export async function query<Row>(tx: Transaction, sql: string | PreparedQuery, bindings: Bindings = {}) {
   return (await ask(tx, sql, bindings)).rows as Row[];
 }
 
 /** Returns the only row of a statement. Throws if there is not exactly one. */
-export async function queryOne<Row>(
-  tx: Transaction,
-  sql: string | PreparedQuery,
-  bindings: Bindings = {},
-): Promise<Row> {
+export async function queryOne<Row>(tx: Transaction, sql: string | PreparedQuery, bindings: Bindings = {}) {
   const rows = await query<Row>(tx, sql, bindings);
   if (rows.length !== 1) throw new Error(`expected one row but got ${rows.length}: ${nameOf(sql)}`);
   return rows[0] as Row;
 }
 
 /** Runs a statement and returns how many rows it affected. */
-export async function execute(tx: Transaction, sql: string | PreparedQuery, bindings: Bindings = {}): Promise<number> {
+export async function execute(tx: Transaction, sql: string | PreparedQuery, bindings: Bindings = {}) {
   return (await ask(tx, sql, bindings)).rowCount ?? 0;
 }
 
@@ -62,15 +54,15 @@ type Asking<Given, Result> = unknown extends Given
   : (tx: Transaction, given: Given) => Promise<Result>;
 
 /** A function that returns all rows of this statement, like `query`. It is given the values of the parameters. */
-export const querying = <Row, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Row[]> =>
+export const querying = <Row, Given = unknown>(sql: string | PreparedQuery) =>
   ((tx: Transaction, given?: Bindings) => query<Row>(tx, sql, given)) as Asking<Given, Row[]>;
 
 /** The same for the only row, like `queryOne`. */
-export const queryingOne = <Row, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Row> =>
+export const queryingOne = <Row, Given = unknown>(sql: string | PreparedQuery) =>
   ((tx: Transaction, given?: Bindings) => queryOne<Row>(tx, sql, given)) as Asking<Given, Row>;
 
 /** The same for the first row, if there is one. */
-export const queryingFirst = <Row, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Row | undefined> =>
+export const queryingFirst = <Row, Given = unknown>(sql: string | PreparedQuery) =>
   (async (tx: Transaction, given?: Bindings) => (await query<Row>(tx, sql, given))[0]) as Asking<
     Given,
     Row | undefined
@@ -79,18 +71,18 @@ export const queryingFirst = <Row, Given = unknown>(sql: string | PreparedQuery)
 const only = <Value>(row: object): Value => Object.values(row)[0];
 
 /** The same for the only column of all rows. */
-export const queryingColumn = <Value, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Value[]> =>
+export const queryingColumn = <Value, Given = unknown>(sql: string | PreparedQuery) =>
   (async (tx: Transaction, given?: Bindings) => (await query<object>(tx, sql, given)).map(only)) as Asking<
     Given,
     Value[]
   >;
 
 /** The same for the only column of the only row. */
-export const queryingValue = <Value, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Value> =>
+export const queryingValue = <Value, Given = unknown>(sql: string | PreparedQuery) =>
   (async (tx: Transaction, given?: Bindings) => only(await queryOne<object>(tx, sql, given))) as Asking<Given, Value>;
 
 /** The same for the number of affected rows, like `execute`. */
-export const executing = <Given = unknown>(sql: string | PreparedQuery): Asking<Given, number> =>
+export const executing = <Given = unknown>(sql: string | PreparedQuery) =>
   ((tx: Transaction, given?: Bindings) => execute(tx, sql, given)) as Asking<Given, number>;
 
 // This function is not async, because a transaction in one round trip must get all statements before anything is
@@ -149,15 +141,14 @@ export function compiled(sql: string): CompiledQuery {
  * Lets the rest of a transaction hash and sort up to a million rows in memory. If there are more rows, PostgreSQL
  * writes them to disk.
  */
-export async function raiseWorkMemory(tx: Transaction): Promise<void> {
+export async function raiseWorkMemory(tx: Transaction) {
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
 }
 
 /** Lets a transaction be idle for as long as it likes, while other work goes on. */
-export const patiently = (tx: Transaction): Promise<number> =>
-  execute(tx, 'SET LOCAL idle_in_transaction_session_timeout TO 0');
+export const patiently = (tx: Transaction) => execute(tx, 'SET LOCAL idle_in_transaction_session_timeout TO 0');
 
-export async function setLocally(tx: Transaction, name: string, value: string): Promise<void> {
+export async function setLocally(tx: Transaction, name: string, value: string) {
   await execute(tx, `SELECT set_config(:name, :value, true)`, { name, value });
 }
 
@@ -197,7 +188,7 @@ export function inTransaction<Result>(
   pool: pg.Pool,
   work: (tx: Transaction) => Promise<Result>,
   options: { readOnly?: boolean; kind?: Knex.TransactionConfig } = {},
-): Promise<Result> {
+) {
   return retried(async () => {
     const client = await pool.connect();
     try {
@@ -210,7 +201,7 @@ export function inTransaction<Result>(
 }
 
 /** Runs `work` in one transaction on a connection that is in no transaction. */
-export const transactionOn = <Result>(client: pg.Client, work: (tx: Transaction) => Promise<Result>): Promise<Result> =>
+export const transactionOn = <Result>(client: pg.Client, work: (tx: Transaction) => Promise<Result>) =>
   KNEX.transaction((knex) => work(within(client, knex)), { ...WRITING, connection: client });
 
 const SNAPSHOT = { isolationLevel: 'repeatable read' } as const;
@@ -227,7 +218,7 @@ export function readBeside<Result>(
   pool: pg.Pool,
   work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
   second?: pg.Pool,
-): Promise<Result> {
+) {
   const read = async (tx: Transaction) => {
     const others = second ?? pool;
     const client = others.options.max < 2 ? undefined : await others.connect().catch(() => undefined);
@@ -264,7 +255,7 @@ async function beginBeside(client: pg.Client, tx: Transaction): Promise<Transact
 }
 
 /** Retries a whole transaction for RETRIED_SQLSTATES, with at most five attempts. */
-export async function retried<Result>(transaction: () => Promise<Result>): Promise<Result> {
+export async function retried<Result>(transaction: () => Promise<Result>) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await transaction();
@@ -275,12 +266,12 @@ export async function retried<Result>(transaction: () => Promise<Result>): Promi
   }
 }
 
-export function sqlstate(error: unknown): string | undefined {
+export function sqlstate(error: unknown) {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
 /** The constraint that a statement violated, or undefined for any other error. */
-export function constraintOf(error: unknown): string | undefined {
+export function constraintOf(error: unknown) {
   return error instanceof pg.DatabaseError ? error.constraint : undefined;
 }
 
@@ -288,7 +279,7 @@ export function constraintOf(error: unknown): string | undefined {
  * True if a statement's data or a conflict caused the error, not the server or the connection. The items of a failed
  * batch can then be retried one by one.
  */
-export function isFaultOfOne(error: unknown): boolean {
+export function isFaultOfOne(error: unknown) {
   // Errors of connections, resources, operators, the system and the server itself (classes 08, 53, 57, 58, XX).
   return error instanceof pg.DatabaseError && !/^(08|53|57|58|XX)/.test(error.code ?? 'XX');
 }
@@ -334,7 +325,7 @@ const LOST =
  * Turns a database error into a refusal: a violated constraint by errors/constraints.ts, a failure of the server or
  * connection as database_failed. Returns undefined for a bug.
  */
-export function databaseFailure(error: unknown): Refusal | undefined {
+export function databaseFailure(error: unknown) {
   if (!(error instanceof Error) || error instanceof Refusal) return undefined;
   const refused = REFUSAL_OF_CONSTRAINT.get(constraintOf(error) ?? '');
   if (refused !== undefined) return refused(error);

@@ -27,7 +27,7 @@ function linkWork({ settings, environment }: { settings: Settings; environment: 
   return wanted === undefined ? 'end' : 'make';
 }
 
-export async function deliverPending(options: DeliveryOptions): Promise<void> {
+export async function deliverPending(options: DeliveryOptions) {
   const documents = await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));
   if (documents === 0) return;
   options.onStart?.(documents);
@@ -35,7 +35,7 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
 }
 
 /** Delivers only these documents, because other due ones may be waiting for a review. */
-export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
+export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]) {
   const documents = await options.database.reading((tx) => readIdsOf(tx, { numbers }));
   if (documents.length === 0) return;
   options.onStart?.(documents.length);
@@ -49,7 +49,7 @@ type StandingOptions = DeliveryOptions &
   }>;
 
 /** Delivers documents as they are issued. */
-export async function deliverForever(options: StandingOptions, stop: AbortSignal): Promise<void> {
+export async function deliverForever(options: StandingOptions, stop: AbortSignal) {
   await withWorkerPool(options, Number.POSITIVE_INFINITY, async (pool) => {
     await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));
     let others = Promise.resolve();

@@ -160,7 +160,7 @@ export function whyNoEmail(
   context: Pick<DeliveryContext, 'environment' | 'settings'>,
   document: DocumentRow,
   email: DocumentEmail,
-): HoldReason | undefined {
+) {
   const recipients = recipientsOf(email);
   if (recipients.to.address === '') {
     return new HoldReason(`partner ${document.partner_id} has no invoicing contact's e-mail address`);

@@ -60,7 +60,7 @@ export async function readDocumentEmails(
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-export const readDocumentEmail = async (tx: Transaction, documentId: number): Promise<DocumentEmail | undefined> =>
+export const readDocumentEmail = async (tx: Transaction, documentId: number) =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
 
 export type LinkToKeep = Readonly<{
@@ -216,7 +216,7 @@ const KEEP_PDFS = prepared(
 );
 
 /** A PDF that another worker stored first is kept. */
-export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): Promise<void> {
+export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]) {
   const { bytes, places } = packed(pdfs.map(({ pdf }) => pdf));
   const facts = pdfs.map(({ pdf: _, eInvoice: __, ...rest }, index) => ({ ...rest, ...places[index] }));
   const eInvoices = pdfs.flatMap(({ documentId, eInvoice, now }) =>

@@ -11,7 +11,7 @@ export async function wakeDocuments(
   tx: Transaction,
   links: LinkWork,
   statuses: readonly EmailStatus[] = ['queued', 'sending', 'held'],
-): Promise<number> {
+) {
   if (links === 'nothing') {
     await execute(
       tx,

@@ -41,7 +41,7 @@ export type WantedLinks = Readonly<{
 }>;
 
 /** 192 random bits, as many as a session key has. */
-export const newToken = (): string => randomBytes(24).toString('base64url');
+export const newToken = () => randomBytes(24).toString('base64url');
 
 export function linkProvider(settings: Settings, environment: Environment): LinkProvider {
   const { payment_link: link, public_url: publicUrl } = settings;
@@ -83,10 +83,10 @@ export function urlBehindPage(
   environment: Environment,
   token: string,
   facts: LinkFacts,
-): string | undefined {
+) {
   const url = openProvider(link, environment).url(token, facts);
   return url.kind === 'url' ? url.url : undefined;
 }
 
-export const hasLinkWork = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>): boolean =>
+export const hasLinkWork = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>
   wanted !== undefined || processors.size > 0;

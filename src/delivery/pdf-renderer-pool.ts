@@ -44,7 +44,7 @@ export class PdfRendererPool {
     return bufferOf(await (await this.threads).run({ snapshot, options } satisfies RenderTask));
   }
 
-  async close(): Promise<void> {
+  async close() {
     await (await this.threads)?.destroy();
   }
 }

@@ -18,7 +18,7 @@ export type PrintContext = LinkContext &
     links: LinkProvider;
   }>;
 
-export const isPayable = (document: DocumentRow): boolean =>
+export const isPayable = (document: DocumentRow) =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
 /** The amount is what the document shows, even if payments have arrived in the meantime. */
@@ -31,7 +31,7 @@ const linkFactsOf = (document: DocumentRow) => ({
 });
 
 /** The reason why the document cannot have the link that the settings want; undefined if none is known here. */
-export function whyNoLink(links: LinkProvider, document: DocumentRow): string | undefined {
+export function whyNoLink(links: LinkProvider, document: DocumentRow) {
   const printed = links.printed(newToken(), linkFactsOf(document));
   return printed.kind === 'missing' ? printed.what : undefined;
 }
@@ -74,7 +74,7 @@ export async function findOtherLinks(
 }
 
 /** Syncs the links with the documents' balances, without e-mails. Records the links that must wait. */
-export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
+export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]) {
   if (!hasLinkWork(context.links)) return;
   for (const id of documentIds) await syncPaymentLink(context, id);
 }

@@ -17,7 +17,7 @@ export async function resendDocument(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,
   { number, to }: { number: string; to?: string | undefined },
-): Promise<number> {
+) {
   if (to !== undefined) refuseRecipient({ environment, settings }, to);
   const document = await documentToCorrect(tx, number);
   const { document_id: documentId } = document;

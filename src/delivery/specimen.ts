@@ -65,7 +65,7 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapsho
 }
 
 /** Throws at the first e-mail that cannot be rendered. */
-export function trySpecimens(templates: EmailTemplates, settings: Settings): void {
+export function trySpecimens(templates: EmailTemplates, settings: Settings) {
   for (const document of ['invoice', 'credit_note', 'statement'] as const) {
     renderDocumentEmail(
       specimen(document, settings),

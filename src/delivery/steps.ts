@@ -112,7 +112,7 @@ export class DeliverySteps {
   }
 
   /** Runs a delivery, in progress until it ends. */
-  async underWayWith<Result>(delivery: () => Promise<Result>): Promise<Result> {
+  async underWayWith<Result>(delivery: () => Promise<Result>) {
     this.underWay += 1;
     try {
       return await delivery();
@@ -122,7 +122,7 @@ export class DeliverySteps {
   }
 
   /** Calls a mail server or a processor, which may take minutes. The delivery does not count as in progress then. */
-  async outside<Result>(call: () => Promise<Result>): Promise<Result> {
+  async outside<Result>(call: () => Promise<Result>) {
     this.letGo();
     try {
       return await call();
@@ -131,7 +131,7 @@ export class DeliverySteps {
     }
   }
 
-  private letGo(): void {
+  private letGo() {
     this.underWay -= 1;
     for (const look of this.lookAgain) look();
   }

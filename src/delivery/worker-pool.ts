@@ -47,13 +47,13 @@ class WorkerPool {
   }
 
   /** Works until no document is due. A deferred document is not retried in this run. */
-  async runOnce(): Promise<void> {
+  async runOnce() {
     const work = async (id: string) => isFinished(await this.deliver(Number(id)), ['deferred', 'elsewhere']);
     await workOn(this.claims, DUE_DOCUMENTS, { atOnce: WORKERS, ahead: WORKERS / 2, work });
   }
 
   /** A deferred e-mail becomes due again. */
-  async runUntil(stop: AbortSignal): Promise<void> {
+  async runUntil(stop: AbortSignal) {
     const end = () => this.context.transport.close(STOP_MILLISECONDS);
     stop.addEventListener('abort', end, { once: true });
     const work = async (id: string) => isFinished(await this.deliver(Number(id)), ['elsewhere']);
@@ -61,7 +61,7 @@ class WorkerPool {
   }
 
   /** Even if others are due. Skips those that another worker has claimed. */
-  async deliverAll(documentIds: readonly number[]): Promise<void> {
+  async deliverAll(documentIds: readonly number[]) {
     const missed = new Set(documentIds);
     const work = async (key: string) => {
       missed.delete(Number(key));
@@ -103,7 +103,7 @@ export async function withWorkerPool(
   options: WorkerPoolOptions,
   documents: number,
   work: (pool: WorkerPool) => Promise<void>,
-): Promise<void> {
+) {
   const { environment, settings, database } = options;
   await adoptFirstInstructions(database, options);
   const transport = transportOf(environment);

@@ -9,12 +9,12 @@ import { ADMINISTRATOR, FINANCE } from './people.ts';
 /** The default port of `npm run serve:demo`. */
 export const PORT = '8080';
 
-export const addressAt = (port: string): string => `http://127.0.0.1:${port}`;
+export const addressAt = (port: string) => `http://127.0.0.1:${port}`;
 
 /** Puts the address of the running server into links, discovery and the API description. */
-export const setAddress = (home: string, address: string): void => changeSettings(home, { public_url: address });
+export const setAddress = (home: string, address: string) => changeSettings(home, { public_url: address });
 
-export function changeSettings(home: string, changed: Readonly<Record<string, unknown>>): void {
+export function changeSettings(home: string, changed: Readonly<Record<string, unknown>>) {
   const file = join(home, 'settings.json');
   const settings = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   writeFileSync(file, `${JSON.stringify({ ...settings, ...changed }, null, 2)}\n`);
@@ -27,7 +27,7 @@ const KEPT_MS = 23 * 60 * 60 * 1000;
 type Reckoner = (args: readonly string[]) => string;
 
 /** Creates a link for the next start of the server, which prints the same link. */
-export function makeLink(home: string, reckoner: Reckoner): string {
+export function makeLink(home: string, reckoner: Reckoner) {
   setAddress(home, addressAt(PORT));
   const url = linkFinance(reckoner);
   writeFileSync(fileOf(home), `${JSON.stringify({ url, made_at: Date.now() })}\n`, { mode: 0o600 });
@@ -38,7 +38,7 @@ export function makeLink(home: string, reckoner: Reckoner): string {
  * At the first start of the server, returns the link that was created for this start. At later starts, returns a new
  * link.
  */
-export function takeLink(home: string, port: string, reckoner: Reckoner): string {
+export function takeLink(home: string, port: string, reckoner: Reckoner) {
   const file = fileOf(home);
   if (existsSync(file)) {
     const { url, made_at } = JSON.parse(readFileSync(file, 'utf8')) as { url: string; made_at: number };

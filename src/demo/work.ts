@@ -10,7 +10,7 @@ const DATA = join(packageRoot, 'src', 'demo', 'data');
  * states its invoice, one pays three invoices less a fee, and one has an unknown payer. One invoice is disputed and
  * another is on hold.
  */
-export function leaveWork(home: string, reckoner: (...args: string[]) => string): void {
+export function leaveWork(home: string, reckoner: (...args: string[]) => string) {
   const receipts = JSON.parse(reckoner('--json', 'payment', 'list')) as unknown[];
   if (receipts.length > 0) return;
   const finance = (...args: string[]) => reckoner('--by', FINANCE, ...args);

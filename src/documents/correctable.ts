@@ -33,11 +33,7 @@ export async function invoiceToCorrect(
 }
 
 /** Refuses what waits until a document is released, such as the use of a credit note's credit. */
-export function refuseHeld({
-  number,
-  held_at,
-  hold_reason,
-}: Pick<DocumentRow, 'number' | 'held_at' | 'hold_reason'>): void {
+export function refuseHeld({ number, held_at, hold_reason }: Pick<DocumentRow, 'number' | 'held_at' | 'hold_reason'>) {
   if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
 }
 
@@ -51,7 +47,7 @@ type SettledDocument = Pick<
 >;
 
 /** Refuses a document that a payment, a credit application or a write-off refers to. */
-export function refuseSettled(document: SettledDocument, action: 'voided' | 'run again'): void {
+export function refuseSettled(document: SettledDocument, action: 'voided' | 'run again') {
   const { number, currency } = document;
   const amount = (text: string) => Amount.of(text, currency);
   if (document.document === 'credit_note' && amount(document.credited).isPositive()) {

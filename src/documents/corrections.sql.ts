@@ -14,7 +14,7 @@ type VoidFacts = Readonly<{
  * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes their
  * payment links.
  */
-export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<void> {
+export async function voidDocuments(tx: Transaction, facts: VoidFacts) {
   const ids = facts.documents.map((each) => each.document_id);
   const bindings = { ...facts, ids };
   await execute(
@@ -42,7 +42,7 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
 export async function insertPortalDelivery(
   tx: Transaction,
   delivery: Readonly<{ documentId: number; on: string; reference: string; now: string; eventId: number }>,
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO portal_deliveries (document_id, delivered_on, reference, recorded_at, event_id)
@@ -75,7 +75,7 @@ export type WriteOffFacts = Readonly<{
   eventId: number;
 }>;
 
-export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Promise<void> {
+export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts) {
   await execute(
     tx,
     `INSERT INTO write_offs (document_id, amount, reason, written_off_on, recorded_at, event_id, reopened_on)
@@ -87,7 +87,7 @@ export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Pro
 }
 
 /** Reverses the write-offs of an invoice that are not reversed yet, and requests its payment link again. */
-export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...facts }: WriteOffFacts): Promise<void> {
+export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...facts }: WriteOffFacts) {
   await execute(
     tx,
     `INSERT INTO write_off_reversals (write_off_id, reason, reversed_on, recorded_at, event_id, reopened_on)
@@ -103,7 +103,7 @@ export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...f
 export async function insertHold(
   tx: Transaction,
   facts: { documentId: number; reason: string; why: string; now: string; eventId: number },
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO holds (document_id, follows, reason, held_at, event_id)
@@ -114,10 +114,7 @@ export async function insertHold(
   await holdEmail(tx, { documentId: facts.documentId, reason: facts.why });
 }
 
-export async function insertRelease(
-  tx: Transaction,
-  facts: { documentId: number; now: string; eventId: number },
-): Promise<void> {
+export async function insertRelease(tx: Transaction, facts: { documentId: number; now: string; eventId: number }) {
   await execute(
     tx,
     `INSERT INTO hold_releases (hold_id, document_id, released_at, event_id)

@@ -4,7 +4,7 @@
  */
 
 /** The creditor reference of a number, without spaces. Undefined if the letters and digits do not fit. */
-export function creditorReferenceOf(number: string): string | undefined {
+export function creditorReferenceOf(number: string) {
   const body = number.toUpperCase().replace(/[^A-Z0-9]/g, '');
   // A letter outside A to Z would be lost, so that the reference would not lead back to the number.
   if (body === '' || body.length > 21 || /[^ -~]/.test(number)) return undefined;
@@ -41,7 +41,7 @@ export function readJointBody(body: string): { first: number; later: number[] } 
 }
 
 /** In groups of four, as ISO 11649 and ISO 13616 (IBAN) prescribe for print. */
-export const inFours = (text: string): string => text.replace(/.{4}(?=.)/g, '$& ');
+export const inFours = (text: string) => text.replace(/.{4}(?=.)/g, '$& ');
 
 /** The remainder by 97 of the number that the text is, where letters stand for 10 to 35. */
 const remainder = (text: string) =>

@@ -16,7 +16,7 @@ export type OpenDispute = Readonly<{
   disputed_on: string;
 }>;
 
-export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
+export const isPaid = ({ balance }: OpenDispute) => Number(balance) === 0;
 
 export const DISPUTE = `d.number, d.partner_id, d.partner_name, d.currency, d.due_on, b.balance, t.amount, t.reason,
             personal(t.owner) AS owner, t.promised_on, t.disputed_on`;

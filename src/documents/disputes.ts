@@ -35,7 +35,7 @@ export async function openDispute(
   tx: Transaction,
   context: IssueContext,
   { number, reason, amount: text, rows, owner = '', promisedOn }: DisputeRequest,
-): Promise<void> {
+) {
   const invoice = await invoiceToCorrect(tx, number, 'disputed');
   const { currency } = invoice;
   const [open] = await readOpenDisputes(tx, { number });
@@ -68,7 +68,7 @@ export async function openDispute(
   failpoint('dispute.recorded');
 }
 
-async function grossOfRows(tx: Transaction, invoice: DocumentRow, rows: readonly number[]): Promise<Amount> {
+async function grossOfRows(tx: Transaction, invoice: DocumentRow, rows: readonly number[]) {
   const amount = await amountOfRows(tx, invoice, rows, 'disputed');
   const shares = await shareOfTaxes(tx, invoice, amount);
   return amount.plus(Amount.sum(invoice.currency, shares, (each) => each.tax));
@@ -79,7 +79,7 @@ export async function closeDispute(
   tx: Transaction,
   context: IssueContext,
   { number, reason }: Readonly<{ number: string; reason: string }>,
-): Promise<void> {
+) {
   const { document_id: documentId } = await documentToCorrect(tx, number);
   const [open] = await readOpenDisputes(tx, { number });
   if (open === undefined) throw refuse('invoice_not_disputed', { number });

@@ -19,7 +19,7 @@ export async function queueResends(
     mailDomain: string;
     now: string;
   },
-): Promise<void> {
+) {
   await execute(
     tx,
     `SELECT queue_document_emails(array_agg(d.document_id ORDER BY d.document_id), 'resend', d.addressed_to,

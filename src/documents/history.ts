@@ -163,6 +163,6 @@ const withoutNull = (facts: Facts): Record<string, string> =>
   Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== null));
 
 /** What follows the sentence of an action: its internal note, and who approved it. */
-export const afterwords = ({ note, approval }: Pick<HistoryLine, 'note' | 'approval'>): string =>
+export const afterwords = ({ note, approval }: Pick<HistoryLine, 'note' | 'approval'>) =>
   given('; internal note: ', note) +
   (approval === null ? '' : `; approved by ${approval.by}, request ${approval.request}`);

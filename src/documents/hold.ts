@@ -10,14 +10,13 @@ import { ActorContext, recordEvent } from '#people/audit-events';
 import { documentToCorrect, refuseHeld } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
 
-export const whyHeld = (since: string, reason: string): string =>
-  `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
+export const whyHeld = (since: string, reason: string) => `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
 
 export async function holdDocument(
   tx: Transaction,
   { environment, actor }: ActorContext,
   { number, reason, by }: { number: string; reason: string; by?: 'close' | 'rerun' },
-): Promise<void> {
+) {
   const document = await documentToCorrect(tx, number);
   refuseHeld(document);
   const now = environment.now().toISO();
@@ -26,11 +25,7 @@ export async function holdDocument(
   await insertHold(tx, { documentId: document.document_id, reason, why: whyHeld(now, reason), now, eventId });
 }
 
-export async function releaseDocument(
-  tx: Transaction,
-  { environment, actor }: ActorContext,
-  number: string,
-): Promise<void> {
+export async function releaseDocument(tx: Transaction, { environment, actor }: ActorContext, number: string) {
   const { document_id: documentId, held_at } = await documentToCorrect(tx, number);
   if (held_at === null) throw refuse('document_not_on_hold', { number });
   const now = environment.now().toISO();

@@ -17,20 +17,20 @@ export class Locale {
   }
 
   /** Formats `-1234567.50` as `-1,234,567.50`. */
-  number(plain: string): string {
+  number(plain: string) {
     return groupThousands(plain);
   }
 
   /** `EUR 1,234.50`, or `-EUR 1,234.50`. A symbol such as the dollar's would be ambiguous. */
-  amount(amount: Amount): string {
+  amount(amount: Amount) {
     const [sign, size] = amount.isNegative() ? ['-', amount.negated()] : ['', amount];
     return `${sign}${amount.currency} ${groupThousands(size.toString())}`;
   }
 
   /** Formats `2026-12-01` as "1 December 2026" or "December 1, 2026". */
-  date(date: string): string {
+  date(date: string) {
     return dateName(date, this.monthFirst ? 'month' : 'day');
   }
 }
 
-export const localeOf = (country: string): Locale => new Locale(country);
+export const localeOf = (country: string) => new Locale(country);

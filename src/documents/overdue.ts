@@ -2,7 +2,7 @@ import { Amount, daysBetween } from '#values';
 import { DocumentRow } from './documents.sql.ts';
 
 /** The amount with its sign: negative for a credit note. */
-export const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: string): Amount => {
+export const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: string) => {
   const value = Amount.of(text, row.currency);
   return row.document === 'credit_note' ? value.negated() : value;
 };
@@ -11,5 +11,4 @@ export const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: st
 export const daysOverdue = (
   { document, status, due_on }: Pick<DocumentRow, 'document' | 'status' | 'due_on'>,
   today: string,
-): number =>
-  document === 'invoice' && status === 'open' && due_on !== null ? Math.max(0, daysBetween(due_on, today)) : 0;
+) => (document === 'invoice' && status === 'open' && due_on !== null ? Math.max(0, daysBetween(due_on, today)) : 0);

@@ -104,7 +104,7 @@ type Placeable = Pick<
 >;
 
 /** Why credit cannot be applied to an invoice; undefined if it can. */
-export function whyNotPlaceable(note: Placeable, invoice: Placeable): string | undefined {
+export function whyNotPlaceable(note: Placeable, invoice: Placeable) {
   const replacement = ({ replaced_by }: Placeable) => (replaced_by === null ? '' : `; ${replaced_by} replaces it`);
   if (note.document !== 'credit_note') return `${note.number} is ${aKind(note)}, not a credit note`;
   if (note.status === 'void') return `${note.number} is void${replacement(note)}`;

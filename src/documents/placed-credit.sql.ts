@@ -22,7 +22,7 @@ export async function insertCreditApplications(
   tx: Transaction,
   { now, eventId }: CreditAction,
   rows: readonly NewCreditApplication[],
-): Promise<void> {
+) {
   if (rows.length === 0) return;
   await execute(
     tx,
@@ -52,7 +52,7 @@ export const readCreditOn = querying<LiveCreditApplication, { creditNoteId: numb
 export async function insertCreditReleases(
   tx: Transaction,
   { now, eventId, today, ids, invoiceId }: CreditAction & { today: string; ids: readonly number[]; invoiceId: number },
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO credit_releases (credit_application_id, released_on, recorded_at, event_id, reopened_on)

@@ -13,7 +13,7 @@ export async function recordPortalDelivery(
   tx: Transaction,
   context: ActorContext,
   { number, on, reference }: Readonly<{ number: string; on: string; reference: string }>,
-): Promise<void> {
+) {
   const { document_id: documentId, issued_on } = await documentToCorrect(tx, number);
   const today = todayOf(context);
   if (on < issued_on) throw refuseField('on', on, `is before the document was issued, ${issued_on}`);

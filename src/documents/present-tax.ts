@@ -82,7 +82,7 @@ export function taxSteps(row: DocumentRow) {
 }
 
 /** The tax of a line: `19%`, or its category if no tax is charged; empty on a document without tax. */
-export function lineTaxText({ tax }: LineRow, { taxes }: DocumentRow): string {
+export function lineTaxText({ tax }: LineRow, { taxes }: DocumentRow) {
   const found = lineTax(tax, taxes);
   if (found === undefined) return '';
   return found.category === 'standard' ? `${found.rate}%` : found.category.replace('_', ' ');

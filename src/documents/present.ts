@@ -149,7 +149,7 @@ export function present(
 }
 
 /** The amount owed, including tax. */
-export const grossOf = ({ gross, invoiceAmount }: Pick<DocumentSnapshot, 'gross' | 'invoiceAmount'>): string =>
+export const grossOf = ({ gross, invoiceAmount }: Pick<DocumentSnapshot, 'gross' | 'invoiceAmount'>) =>
   gross ?? invoiceAmount;
 
 function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situation {
@@ -249,7 +249,7 @@ function wireFacts({ intermediary, ...wire }: WireInstructions, labels: Labels, 
 
 // --- Names and addresses ---
 
-export const documentTitle = (document: DocumentKind): string => readTemplate().labels.title[document];
+export const documentTitle = (document: DocumentKind) => readTemplate().labels.title[document];
 
 const ROW_KIND_NAMES: Readonly<Record<RowKind, string>> = {
   quote_accepted: 'enrollment',
@@ -258,19 +258,18 @@ const ROW_KIND_NAMES: Readonly<Record<RowKind, string>> = {
 };
 
 /** A kind of ledger row, in the plural unless the count is 1: `enrollments`. */
-export const rowKindName = (kind: RowKind, count?: number): string =>
-  `${ROW_KIND_NAMES[kind]}${count === 1 ? '' : 's'}`;
+export const rowKindName = (kind: RowKind, count?: number) => `${ROW_KIND_NAMES[kind]}${count === 1 ? '' : 's'}`;
 
 /** An address in one line: `350 Fifth Avenue, New York, NY 10118, US`. */
 export function addressLine(
   { line1, line2, city, region, postal_code, country }: Address,
   clean: Clean = (text) => text,
-): string {
+) {
   return listed(...[line1, line2, city, spaced(region, postal_code), country].filter(Boolean).map(clean));
 }
 
 /** An address as the lines of an envelope, with the country's name. */
-export function addressLines(address: Address, { theme, countries }: Template, clean: Clean): string[] {
+export function addressLines(address: Address, { theme, countries }: Template, clean: Clean) {
   const { line1, line2, city, region, postal_code, country } = address;
   const town = theme.postal_code_after_town.includes(country)
     ? spaced(listed(city, region), postal_code)

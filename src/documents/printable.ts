@@ -15,7 +15,7 @@ import { DocumentSnapshot } from './snapshot.ts';
 /** The field's name is for people. */
 export type NamedText = readonly [field: string, text: string];
 
-export const fontFolder = ({ home }: Pick<Environment, 'home'>): string => join(home, 'templates', 'fonts');
+export const fontFolder = ({ home }: Pick<Environment, 'home'>) => join(home, 'templates', 'fonts');
 
 export const installedFonts = (environment: Pick<Environment, 'home'>): readonly AddedFont[] =>
   addedFontsIn(fontFolder(environment));
@@ -72,7 +72,7 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
   ];
 }
 
-export const addressText = (address: Address): string => Object.values(address).join(' ');
+export const addressText = (address: Address) => Object.values(address).join(' ');
 
 /** The instructions as JSON, whose escaped characters never appear on a page. */
-export const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);
+export const instructionsText = (instructions: Instructions | null) => JSON.stringify(instructions);

@@ -25,9 +25,8 @@ export type NumberParts = Readonly<{
   sequence: number;
 }>;
 
-export const numberOf = ({ series, sequence }: NumberParts): string => `${series}-${String(sequence).padStart(6, '0')}`;
+export const numberOf = ({ series, sequence }: NumberParts) => `${series}-${String(sequence).padStart(6, '0')}`;
 
-/** The series of invoices, credit notes and statements. */
 const KINDS = ['INV', 'CN', 'ST'];
 const NUMBER = new RegExp(`^((?:${KINDS.join('|')})-\\d{4})-(\\d{6,9})$`);
 
@@ -39,7 +38,7 @@ export function partsOf(number: string): NumberParts | undefined {
 }
 
 /** The series in which a restored ledger may lack issued numbers; none for any other pause. */
-export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: Installation): string[] {
+export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: Installation) {
   const states = pauses.flatMap(({ state_of: at }) => (at === null ? [] : [DateTime.fromISO(at)]));
   if (states.length === 0) return [];
   const first = DateTime.min(...states)?.setZone(settings.time_zone).year ?? 0;

@@ -23,7 +23,7 @@ export type RowToCorrect = Readonly<{
 }>;
 
 /** The id of the reversal of a row that a person reverses. No row has two. */
-export const reversalId = (entryId: number): string => `${REVERSAL}${entryId}`;
+export const reversalId = (entryId: number) => `${REVERSAL}${entryId}`;
 const REVERSAL = 'row-';
 
 /** SQL: whether the row `e` is a reversal that a person recorded. A feed sent all other rows. The index finds its ids. */

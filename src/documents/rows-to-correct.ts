@@ -15,7 +15,7 @@ export async function amountOfRows(
   { document_id: documentId, number, month, partner_id, currency }: DocumentRow,
   ids: readonly number[],
   action: 'credited' | 'disputed',
-): Promise<Amount> {
+) {
   await needRows(tx, { from: month, to: month, partnerIds: [partner_id] });
   const rows = await readRowsBilled(tx, { ids, documentId });
   refuseUncorrectable(rows, ids, { action, missing: `${number} does not bill it` });
@@ -26,7 +26,7 @@ export function refuseUncorrectable(
   rows: readonly RowToCorrect[],
   ids: readonly number[],
   { action, missing }: Readonly<{ action: 'credited' | 'disputed' | 'reversed'; missing: string }>,
-): void {
+) {
   for (const [index, id] of ids.entries()) {
     const row = rows.find(({ entry_id }) => entry_id === id);
     const reason = ids.indexOf(id) < index ? 'it is given twice' : row === undefined ? missing : whyNot(row);
@@ -34,7 +34,7 @@ export function refuseUncorrectable(
   }
 }
 
-function whyNot({ kind, credited_by, reversed_by }: RowToCorrect): string | undefined {
+function whyNot({ kind, credited_by, reversed_by }: RowToCorrect) {
   if (kind === 'reversal') return 'it is a reversal, not a sale';
   if (credited_by !== null) return `${credited_by} credits it`;
   return reversed_by === null ? undefined : `the reversal ${reversed_by} takes it back`;

@@ -17,7 +17,7 @@ export async function voidDocument(
   tx: Transaction,
   context: IssueContext,
   { number, reason, note }: { number: string; reason: string; note?: string | undefined },
-): Promise<void> {
+) {
   const document = await documentToCorrect(tx, number);
   if (document.purpose === 'opening') {
     const remedies = [toDo('Reverse it', 'opening.reverse', { numbers: [number] })];

@@ -18,7 +18,7 @@ type WriteOffRequest = Readonly<{
   reason: string;
 }>;
 
-export async function writeOffInvoice(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<void> {
+export async function writeOffInvoice(tx: Transaction, context: IssueContext, request: WriteOffRequest) {
   const invoice = await invoiceToCorrect(tx, request.number, 'written off');
   const amount = Amount.of(invoice.balance, invoice.currency);
   if (!amount.isPositive()) throw refuse('nothing_to_write_off', { number: request.number });
@@ -29,7 +29,7 @@ export async function writeOffInvoice(tx: Transaction, context: IssueContext, re
  * Undoes the write-offs of an invoice, dated today. The amount is open again, and bad debts decrease by the same
  * amount.
  */
-export async function undoWriteOff(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<Amount> {
+export async function undoWriteOff(tx: Transaction, context: IssueContext, request: WriteOffRequest) {
   const invoice = await invoiceToCorrect(tx, request.number, 'reopened');
   const amount = Amount.of(invoice.written_off, invoice.currency);
   if (!amount.isPositive()) throw refuse('not_written_off', { number: request.number });

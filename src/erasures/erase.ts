@@ -34,7 +34,7 @@ export type Person =
 const ACTION = 'person.erase';
 
 /** It must not name the person. */
-export function subjectOf(person: Person): string {
+export function subjectOf(person: Person) {
   switch (person.of) {
     case 'user':
       return 'a user';
@@ -48,7 +48,7 @@ export function subjectOf(person: Person): string {
 }
 
 /** Refuses an unknown person, and one who is still needed. */
-export async function textsOf(tx: Transaction, person: Person): Promise<string[]> {
+export async function textsOf(tx: Transaction, person: Person) {
   switch (person.of) {
     case 'user': {
       const login = loginOf(person.login);
@@ -90,7 +90,7 @@ export async function erasePerson(
   tx: Transaction,
   context: ActorContext,
   { person, reason }: Readonly<{ person: Person; reason: string }>,
-): Promise<number> {
+) {
   const commitments = await textsOf(tx, person);
   if (commitments.length === 0) throw refuse('nothing_to_erase', {});
   const { erased } = await recordErasures(tx, context, {
@@ -122,7 +122,7 @@ export async function repeatErasures(
   tx: Transaction,
   context: Pick<ActorContext, 'environment' | 'actor'>,
   earlier: readonly string[],
-): Promise<number> {
+) {
   const commitments = await readKept(tx, earlier);
   if (commitments.length === 0) return 0;
   const reason = 'erased before, and again after a restore';

@@ -14,10 +14,7 @@ const kept = (commitments: string) =>
 const listed = (rows: readonly Kept[]) => rows.map(({ commitment }) => commitment);
 
 /** A user's login wherever it is, and the names, passkeys and events of the users with this login. */
-export const readTextsOfUser = (
-  tx: Transaction,
-  given: Readonly<{ login: string; pattern: string }>,
-): Promise<string[]> =>
+export const readTextsOfUser = (tx: Transaction, given: Readonly<{ login: string; pattern: string }>) =>
   query<Kept>(
     tx,
     kept(`SELECT t.commitment FROM personal_texts t WHERE t.text ~* :pattern
@@ -36,7 +33,7 @@ export const readMoneyOfAccount = queryingOne<{ payments: number[]; lines: numbe
   FROM (SELECT commitments_to(ARRAY[:account]) AS named OFFSET 0) AS a`);
 
 /** Unapplied in part or disputed: someone still needs to know who paid. */
-export const readUnsettled = async (tx: Transaction, payments: readonly number[]): Promise<number | undefined> =>
+export const readUnsettled = async (tx: Transaction, payments: readonly number[]) =>
   (
     await query<{ payment_id: number }>(
       tx,
@@ -53,7 +50,7 @@ export const readUnsettled = async (tx: Transaction, payments: readonly number[]
 export const readTextsOfMoney = (
   tx: Transaction,
   given: Readonly<{ payments: readonly number[]; lines: readonly number[]; account: string | null }>,
-): Promise<string[]> =>
+) =>
   query<Kept>(
     tx,
     kept(`WITH lines AS (
@@ -77,11 +74,11 @@ export const readTextsOfMoney = (
   ).then(listed);
 
 /** Whether there is such a payment. */
-export const paymentExists = async (tx: Transaction, paymentId: number): Promise<boolean> =>
+export const paymentExists = async (tx: Transaction, paymentId: number) =>
   (await query(tx, `SELECT FROM payments WHERE payment_id = :paymentId`, { paymentId })).length > 0;
 
 /** The former contacts of a partner: names and addresses that are not those of its present contact. */
-export const readTextsOfContacts = (tx: Transaction, partnerId: string): Promise<string[]> =>
+export const readTextsOfContacts = (tx: Transaction, partnerId: string) =>
   query<Kept>(
     tx,
     kept(`WITH mails AS (
@@ -146,7 +143,7 @@ export const eraseInAttemptedEmails = executing<{ eventId: number }>(`
                   AND x.commitment = ANY (a.recipients || a.reply))`);
 
 /** Sign-ins of former contacts have ended already; they are not facts. */
-export async function deleteFormerSignIns(tx: Transaction, partnerId: string): Promise<void> {
+export async function deleteFormerSignIns(tx: Transaction, partnerId: string) {
   const former = `s.partner_id = :partnerId AND p.partner_id = s.partner_id
     AND (s.contact_name, s.contact_email) <> (p.contact_name, p.contact_email)`;
   await execute(tx, `DELETE FROM partner_sign_in_links s USING partners p WHERE ${former}`, { partnerId });
@@ -167,9 +164,9 @@ export const insertErasures = executing<
   WHERE commitment = ANY (:commitments::text[]) ORDER BY commitment`);
 
 /** Those of these texts that are kept. */
-export const readKept = (tx: Transaction, commitments: readonly string[]): Promise<string[]> =>
+export const readKept = (tx: Transaction, commitments: readonly string[]) =>
   query<Kept>(tx, kept(`SELECT unnest(:commitments::text[])`), { commitments }).then(listed);
 
 /** The commitments of all erased texts, in the order of their erasure. */
-export const readErased = (tx: Transaction): Promise<string[]> =>
+export const readErased = (tx: Transaction) =>
   query<Kept>(tx, `SELECT commitment FROM erasures ORDER BY log_no`).then(listed);

@@ -23,7 +23,7 @@ export function readErasureFile(environment: Pick<Environment, 'home'>): string[
 }
 
 /** Adds the erasures of the database that the file does not have. The file also keeps those that the database lost. */
-export async function keepErasures(database: Database, environment: Pick<Environment, 'home'>): Promise<void> {
+export async function keepErasures(database: Database, environment: Pick<Environment, 'home'>) {
   const kept = readErasureFile(environment) ?? [];
   const known = new Set(kept);
   const added = (await database.reading(readErased)).filter((each) => !known.has(each));

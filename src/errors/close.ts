@@ -28,7 +28,7 @@ type FoundDoubt = Readonly<{
 const DOUBTS_NAMED = 20;
 
 /** `p-2 (Harbour Lights) has no rows, but had rows in each of the last closed months.` */
-export function doubtSentences(doubts: readonly FoundDoubt[], most = DOUBTS_NAMED): string {
+export function doubtSentences(doubts: readonly FoundDoubt[], most = DOUBTS_NAMED) {
   const named = doubts.slice(0, most).map(({ partner_id, name, evidence }) => `${partner_id} (${name}) ${evidence}.`);
   const rest = doubts.length - named.length;
   return [...named, ...(rest > 0 ? [`${plural(rest, 'more doubt')}.`] : [])].join(' ');

@@ -74,5 +74,5 @@ const cut = (text: string, longest: number) => (text.length > longest ? `${text.
 export const COMMAND_SECONDS = 600;
 
 /** The first three, and the number of the others. */
-export const someOf = (names: readonly string[]): string =>
+export const someOf = (names: readonly string[]) =>
   names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');

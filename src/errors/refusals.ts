@@ -61,7 +61,7 @@ export const COMMAND_REFUSAL_CODES = REFUSAL_CODES.filter(
 export type ConsoleRefusalCode = keyof typeof CONSOLE;
 export const CONSOLE_REFUSAL_CODES = Object.keys(CONSOLE) as ConsoleRefusalCode[];
 
-export const httpStatusOf = (code: RefusalCode): number => CATALOGUE[code].http;
+export const httpStatusOf = (code: RefusalCode) => CATALOGUE[code].http;
 
 export class Refusal extends Error {
   override readonly name = 'Refusal';
@@ -91,10 +91,10 @@ export class Refusal extends Error {
   }
 }
 
-export const exitOf = (error: unknown): ExitStatus => (error instanceof Refusal ? error.exit : EXIT.failed);
+export const exitOf = (error: unknown) => (error instanceof Refusal ? error.exit : EXIT.failed);
 
 /** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code determines which facts are required. */
-export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown): Refusal {
+export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown) {
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
   const said = sentence(facts);
   const { says, remedies } = typeof said === 'string' ? { says: said, remedies: [] } : said;
@@ -104,19 +104,14 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
 }
 
 /** Creates the refusal of an input field's value, which the reason continues: `must not be empty`. */
-export const refuseField = (
-  field: string,
-  value: string | number,
-  reason: string,
-  remedies?: readonly Remedy[],
-): Refusal =>
+export const refuseField = (field: string, value: string | number, reason: string, remedies?: readonly Remedy[]) =>
   refuse('argument_invalid', {
     ...{ argument: fieldName(field), value: String(value), reason },
     ...(remedies && { remedies }),
   });
 
 /** Returns the facts of a refusal if it has this code, and otherwise undefined. */
-export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code): FactsOf<Code> | undefined =>
+export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code) =>
   refusal.code === code ? (refusal.facts as unknown as FactsOf<Code>) : undefined;
 
 /** The message of a caught value, for a log line or a `reason`. */

@@ -86,7 +86,7 @@ export const insertLines = executing<{ id: number; lines: readonly GlLine[] }>(`
                               name, memo, line)
   ORDER BY line`);
 
-export async function insertFiles(tx: Transaction, id: number, files: readonly GlFile[]): Promise<void> {
+export async function insertFiles(tx: Transaction, id: number, files: readonly GlFile[]) {
   await execute(
     tx,
     `INSERT INTO gl_export_files (gl_export_id, position, name, sha256, content)

@@ -42,7 +42,7 @@ export type GlFile = Readonly<{
 export const externalId = (
   { month, part, checkpoint }: Pick<Journal, 'month' | 'part' | 'checkpoint'>,
   currency: string,
-): string => `${month}-${part}-${currency}-${checkpoint.slice(0, 6)}`;
+) => `${month}-${part}-${currency}-${checkpoint.slice(0, 6)}`;
 
 export const XERO_LINES = 300;
 

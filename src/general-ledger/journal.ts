@@ -47,7 +47,7 @@ function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | 
 }
 
 /** Updates the partner names of exported lines, because a customer may have been renamed. */
-export const renamed = (accounts: Accounts, lines: readonly GlLine[], names: ReadonlyMap<string, string>): GlLine[] =>
+export const renamed = (accounts: Accounts, lines: readonly GlLine[], names: ReadonlyMap<string, string>) =>
   lines.map((line) =>
     line.name === '' ? line : { ...line, name: nameOf(accounts, line.partner_id, names.get(line.partner_id ?? '')) },
   );
@@ -84,7 +84,7 @@ export function mapped(
 }
 
 /** The partners whose names a spreadsheet could run as a formula. The file would contain such names unchanged. */
-export const runnableNames = (lines: readonly GlLine[]): string[] => [
+export const runnableNames = (lines: readonly GlLine[]) => [
   ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
 ];
 
@@ -191,7 +191,7 @@ const sortKey = ({ to_account, memo, name, class: kind, location }: Target) =>
  * Divides a journal into balanced parts with at most `most` lines each. Debits are matched with credits in turn, and a
  * line that does not fit is divided between two parts. A short journal stays one part. `most` is at least 2.
  */
-export function balancedParts(lines: readonly JournalLine[], most: number): JournalLine[][] {
+export function balancedParts(lines: readonly JournalLine[], most: number) {
   if (lines.length <= most) return [[...lines]];
   const sides = {
     debits: lines.filter(({ amount }) => amount.isPositive()),

@@ -40,7 +40,7 @@ import { Operation } from './operation.ts';
 import * as operations from './operations.ts';
 import { Shared } from './shared.ts';
 
-export function addApi(app: FastifyInstance, shared: Shared): void {
+export function addApi(app: FastifyInstance, shared: Shared) {
   addQuotes(app, shared);
   addReads(app, shared);
   addEvents(app, shared);

@@ -77,7 +77,7 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
   operation: Operation<Params, Body, Query>,
   work: Handler<Params, Body, Query, Before>,
   before?: (call: CallOf<Params, Body, Query>) => Promise<Before | undefined>,
-): void {
+) {
   route(app, shared, operation, async (call, key) => {
     const prepared = await before?.(call);
     return answerOnce(shared, operation, { ...call, key }, async (tx) => {
@@ -100,7 +100,7 @@ export function answerOnce(
   operation: Operation,
   asked: Readonly<{ caller: Caller; now: DateTime<true>; key: RequestKey | undefined }>,
   answering: (tx: Transaction) => Promise<Answer>,
-): Promise<Answer> {
+) {
   return insideTransaction(shared, operation, async (tx) => {
     const { caller, key } = asked;
     if (!(await doesClientLive(tx, caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
@@ -114,7 +114,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
   shared: Shared,
   operation: Operation<Params, Body, Query>,
   action: (call: CallOf<Params, Body, Query>, key: RequestKey | undefined) => Promise<Answer>,
-): void {
+) {
   const { environment, settings } = shared;
   const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -167,7 +167,7 @@ export function pageOf<
   shared: Shared,
   { path }: Operation,
   { query, items, cursorOf }: { query: Query; items: readonly Item[]; cursorOf: (item: Item) => Cursor },
-): Content {
+) {
   const shown = items.slice(0, query.limit);
   const headers: Record<string, string> = { 'Content-Type': 'application/json; charset=utf-8' };
   const last = shown.at(-1);
@@ -238,7 +238,7 @@ export async function countCall(
   request: FastifyRequest,
   reply: FastifyReply,
   { tokens, limits, clientUses }: Pick<Shared, 'tokens' | 'limits' | 'clientUses'>,
-): Promise<void> {
+) {
   const count = (key: string) => void reply.headers(rateHeaders(limits.request('call', key)));
   try {
     request.caller = await tokens.verify(bearerToken(request));

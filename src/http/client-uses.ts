@@ -17,7 +17,7 @@ export class ClientUses {
     this.#service = service;
   }
 
-  called(clientId: string): void {
+  called(clientId: string) {
     const at = performance.now();
     const noted = this.#noted.get(clientId);
     if (noted !== undefined && at - noted < EVERY_SECONDS * 1000) return;

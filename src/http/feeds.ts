@@ -57,7 +57,7 @@ export const listFeeds = operation({
   refusals: ['request_invalid'],
 });
 
-export function addFeeds(app: FastifyInstance, shared: Shared): void {
+export function addFeeds(app: FastifyInstance, shared: Shared) {
   const acting = { environment: shared.environment, actor: thisProcess('http') };
   serve(app, shared, stateTotals, async (tx, { body, caller: { partnerId, clientId } }) => {
     const { month, count: entries, totals, complete } = body;

@@ -73,18 +73,18 @@ export class Gate {
     this.#bound = bound;
   }
 
-  get running(): number {
+  get running() {
     return this.#running;
   }
 
   /** Resolves when it is the caller's turn, who then holds a slot until `leave`. */
-  async enter(caller: string): Promise<void> {
+  async enter(caller: string) {
     if (this.#running < this.#bound.atOnce) this.#running += 1;
     else await this.#turn(caller);
   }
 
   /** Gives the slot to the first request of the next caller. */
-  leave(): void {
+  leave() {
     const [turn] = this.#waiting;
     if (turn === undefined) {
       this.#running -= 1;
@@ -120,7 +120,7 @@ export class Gate {
     });
   }
 
-  #forget(caller: string, each: Waiting): void {
+  #forget(caller: string, each: Waiting) {
     const own = this.#waiting.get(caller) ?? [];
     own.splice(own.indexOf(each), 1);
     if (own.length === 0) this.#waiting.delete(caller);
@@ -142,11 +142,7 @@ export function boundOf(url: string, config: FastifyContextConfig | undefined): 
  * The response of a handler that has entered a gate. It leaves when the response is ready, before the client has read
  * it. If the database does not respond, the caller is refused in time, and the slot stays taken until the work ends.
  */
-export function answerWithin(
-  gate: Gate,
-  { request, elapsedTime }: FastifyReply,
-  working: Promise<unknown>,
-): Promise<unknown> {
+export function answerWithin(gate: Gate, { request, elapsedTime }: FastifyReply, working: Promise<unknown>) {
   return new Promise((resolve, reject) => {
     let inside = true;
     const leave = () => {

@@ -14,7 +14,7 @@ import { addressList, issuerOf, Shared, unknownProxies } from './shared.ts';
 /** A caller that probes more often gets the previous response. */
 const REMEMBERED_MS = 1000;
 
-export function addHealth(app: FastifyInstance, shared: Shared): void {
+export function addHealth(app: FastifyInstance, shared: Shared) {
   const { database, metrics, limits } = shared;
   const fixed = { config: { bound: 'fixed' } } as const;
   app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion, commit }));

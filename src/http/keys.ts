@@ -61,12 +61,12 @@ export class KeyStore {
     return found !== undefined && found.until > this.#seconds() ? found.key : undefined;
   }
 
-  async published(): Promise<JWK[]> {
+  async published() {
     await this.#refresh();
     return [...this.#published.values()].filter(({ until }) => until > this.#seconds()).map(({ jwk }) => jwk);
   }
 
-  #seconds(): number {
+  #seconds() {
     return this.#now().toSeconds();
   }
 
@@ -92,7 +92,7 @@ export class KeyStore {
     return created;
   }
 
-  async #refresh(): Promise<void> {
+  async #refresh() {
     if (performance.now() - this.#readAt <= READ_AGAIN_MILLISECONDS) return;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
@@ -100,7 +100,7 @@ export class KeyStore {
     await this.#reading;
   }
 
-  async #read(): Promise<void> {
+  async #read() {
     const rows = await this.#database.reading((tx) => readSigningKeys(tx, { at: this.#seconds() }));
     for (const [kid, { until }] of this.#published) if (until <= this.#seconds()) this.#published.delete(kid);
     for (const { public_jwk: jwk, until } of rows) {

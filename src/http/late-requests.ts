@@ -21,7 +21,7 @@ import { readLateRequest } from './operations.ts';
 import { problemOf } from './problem.ts';
 import { issuerOf, Shared } from './shared.ts';
 
-export function addLateRequests(app: FastifyInstance, shared: Shared): void {
+export function addLateRequests(app: FastifyInstance, shared: Shared) {
   for (const { operation, work } of QUOTE_WORKS) {
     serve(app, shared, operation, async (tx, call) => {
       try {
@@ -67,7 +67,7 @@ type LateContext = ActorContext &
 const BATCH = 200;
 
 /** Answers the pending requests, and with `stop` also those that come until then. */
-export async function answerLateRequests(context: LateContext, stop?: AbortSignal): Promise<void> {
+export async function answerLateRequests(context: LateContext, stop?: AbortSignal) {
   const { database, environment, onLateFailed } = context;
   const claims = await Claims.open(database.connection);
   const work = async (partnerId: string) => {

@@ -153,7 +153,7 @@ function failuresOf(
  * An IPv4 address itself, or the /64 of an IPv6 address, which belongs to one subscriber. Other keys, such as a client
  * id, stay unchanged.
  */
-export function networkOf(key: string): string {
+export function networkOf(key: string) {
   const plain = key.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
   if (!isIPv6(plain)) return plain;
   const [head = '', tail] = plain.toLowerCase().split('::');

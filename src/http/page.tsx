@@ -17,7 +17,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-export const pageOf = ({ title, sandbox }: { title: string; sandbox: boolean }, content: ComponentChildren): string =>
+export const pageOf = ({ title, sandbox }: { title: string; sandbox: boolean }, content: ComponentChildren) =>
   `<!doctype html>
 <html lang="en">
 <head>

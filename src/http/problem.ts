@@ -78,7 +78,7 @@ export const problemsOf =
     writeProblem(answerTo(thrown, request, reply), issuer, request, reply);
 
 /** The refusal for a thrown value, with its headers set. Logs errors with a status of 500 or more. */
-export function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Refusal {
+export function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const known = refusalOf(thrown, request);
   const refusal = known ?? refuse('internal', { request_id: request.id });
   if (known === undefined) request.log.error({ err: thrown }, 'failed');

@@ -9,7 +9,7 @@ import { OPERATIONS } from './operations.ts';
 import { pageOf, sendPage } from './page.tsx';
 import { issuerOf, Shared } from './shared.ts';
 
-export function addReference(app: FastifyInstance, shared: Shared): void {
+export function addReference(app: FastifyInstance, shared: Shared) {
   const { settings, environment, limits } = shared;
   const options = { onRequest: countOther(limits), config: { bound: 'fixed' } } as const;
   const description = Buffer.from(JSON.stringify(describeApi(settings, issuerOf(shared)), null, 2));

@@ -57,7 +57,7 @@ export class RowStreams {
     return out;
   }
 
-  private refuseTooMany({ documentId, by }: { documentId: number; by: RowReader }): void {
+  private refuseTooMany({ documentId, by }: { documentId: number; by: RowReader }) {
     const byLink = [...this.running].filter((each) => each.by === 'link');
     const tooMany =
       this.running.size >= MOST_AT_ONCE ||

@@ -15,7 +15,7 @@ import { SPLIT_PROBLEMS } from '#processors/processors';
 import { SETTLEMENT_CODES } from '#splits/settlement';
 
 export const SCHEMAS = z.registry<{ id: string }>();
-export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+export function named<Schema extends z.ZodType>(id: string, schema: Schema) {
   SCHEMAS.add(schema, { id });
   return schema;
 }
@@ -73,7 +73,7 @@ type Cover = Readonly<{
   cover_from?: string | undefined;
   cover_to?: string | undefined;
 }>;
-export const coverIsInOrder = ({ cover_from: from, cover_to: to }: Cover): boolean =>
+export const coverIsInOrder = ({ cover_from: from, cover_to: to }: Cover) =>
   to === undefined || (from !== undefined && from <= to);
 export const COVER_PROBLEM = { path: ['cover_to'], message: 'requires cover_from, and must not be before it' };
 

@@ -45,7 +45,7 @@ export class SecurityLog {
     this.service = service;
   }
 
-  record(kind: Kind, address: string, clientId?: string): void {
+  record(kind: Kind, address: string, clientId?: string) {
     const now = this.service.environment.now().toISO();
     if (now.slice(0, 13) !== this.hour) {
       this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
@@ -74,7 +74,7 @@ export class SecurityLog {
   }
 
   /** Records that a network, or a client within a network, reached a limit. */
-  limited(kind: string, key: string): void {
+  limited(kind: string, key: string) {
     const [network = '', clientId] = key.split(' ');
     const locked = { secret: 'exchange_locked', signature: 'webhook_locked' } as const;
     if (kind === 'secret' && clientId === SIGN_IN) {
@@ -89,13 +89,13 @@ export class SecurityLog {
     );
   }
 
-  async flush(): Promise<void> {
+  async flush() {
     this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
     void this.write();
     await this.writing;
   }
 
-  private async write(): Promise<void> {
+  private async write() {
     clearTimeout(this.timer);
     this.timer = undefined;
     const rows = this.due.splice(0);

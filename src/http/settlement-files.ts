@@ -63,7 +63,7 @@ export const readFile = operation({
   refusals: ['settlement_file_unknown'],
 });
 
-export function addSettlementFiles(app: FastifyInstance, shared: Shared): void {
+export function addSettlementFiles(app: FastifyInstance, shared: Shared) {
   const acting = { environment: shared.environment, settings: shared.settings, actor: thisProcess('http') };
   serve(
     app,

@@ -62,11 +62,11 @@ export class SharedCounts {
     return { used: window.count, millisecondsLeft: window.endsAt - now };
   }
 
-  close(): void {
+  close() {
     clearInterval(this.#timer);
   }
 
-  #windowOf(key: string, now: number): Window {
+  #windowOf(key: string, now: number) {
     const known = this.#windows.get(key);
     if (known !== undefined && known.endsAt > now) return known;
     this.#windows.delete(key);
@@ -80,7 +80,7 @@ export class SharedCounts {
     return begun;
   }
 
-  async share(): Promise<void> {
+  async share() {
     if (this.#sending) return;
     const due = [...this.#windows].filter(
       ([, { unsent, count, most }]) => unsent > 0 && count >= Math.floor(most * SHARED_FROM),

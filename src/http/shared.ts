@@ -35,13 +35,13 @@ export type Shared = ServerOptions &
   }>;
 
 /** The public URL of this service, and the issuer of its tokens. */
-export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);
+export const issuerOf = ({ settings }: Pick<Service, 'settings'>) => publicAddress(settings);
 
 /** Added by proxies and content delivery networks. */
 const OF_PROXY =
   /^(forwarded|via|x-(forwarded|original|envoy|azure|amzn|proxyuser)-.*|(.*-)?(client|real|connecting|user)-ip)$/;
 
-export const hasProxyHeader = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
+export const hasProxyHeader = ({ headers }: Pick<IncomingMessage, 'headers'>) =>
   Object.keys(headers).some((name) => OF_PROXY.test(name));
 
 /** Whether a request came through a proxy that the settings do not name, and so has the proxy's address. */

@@ -35,7 +35,7 @@ type Exchange = Readonly<{
 export function addTokenExchange(
   app: FastifyInstance,
   { database, environment, tokens, limits, metrics, security }: Shared,
-): void {
+) {
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) =>
     void reply.headers(rateHeaders(limits.request('exchange', request.ip)));
   const config = { bound: 'exchanges' } as const;
@@ -61,7 +61,7 @@ export function addTokenExchange(
   );
 }
 
-export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Shared): void {
+export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Shared) {
   const { issuer } = tokens;
   const metadata = {
     issuer,

@@ -39,7 +39,7 @@ export class TokenIssuer {
     this.#now = now;
   }
 
-  async issue({ partnerId, clientId }: Caller): Promise<string> {
+  async issue({ partnerId, clientId }: Caller) {
     const { kid, privateKey } = await this.#keys.signing();
     const at = this.#seconds();
     return new SignJWT({ client_id: clientId, partner_id: partnerId })
@@ -94,13 +94,13 @@ export class TokenIssuer {
     throw refuse('token_invalid', { reason: 'it is not a token of this service and environment' });
   }
 
-  #remember(sha256: string, verified: VerifiedToken): void {
+  #remember(sha256: string, verified: VerifiedToken) {
     const [oldest] = this.#verified.keys();
     if (this.#verified.size >= MOST_VERIFIED && oldest !== undefined) this.#verified.delete(oldest);
     this.#verified.set(sha256, verified);
   }
 
-  #seconds(): number {
+  #seconds() {
     return Math.floor(this.#now().toSeconds());
   }
 }

@@ -24,7 +24,7 @@ interface WebhookRoute {
   Querystring: { account?: string };
 }
 
-export function addWebhooks(app: FastifyInstance, shared: Shared): void {
+export function addWebhooks(app: FastifyInstance, shared: Shared) {
   const { database, environment, storeEvents, onEventsStored } = shared;
   const bodies = new LargeBodies();
   for (const { name, webhooks } of PROCESSORS) {
@@ -105,7 +105,7 @@ const isLarge = ({ headers }: FastifyRequest) => Number(headers['content-length'
 class LargeBodies {
   readonly #from: string[] = [];
 
-  enter(request: FastifyRequest, reply: FastifyReply): void {
+  enter(request: FastifyRequest, reply: FastifyReply) {
     if (!isLarge(request)) return;
     const { raw, ip } = request;
     const network = networkOf(ip);

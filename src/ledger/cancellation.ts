@@ -273,7 +273,7 @@ function allowedBy(
 }
 
 /** Whether the ledger does not have all that a reversal takes back. */
-export const isMoreThanLeft = (row: QuoteRow, rows: readonly QuoteRow[]): boolean =>
+export const isMoreThanLeft = (row: QuoteRow, rows: readonly QuoteRow[]) =>
   !isWithin(negated(sumsOf(row)), sumOf(rows));
 
 /**

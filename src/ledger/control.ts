@@ -21,10 +21,10 @@ const inOrder = (totals: Totals): Totals =>
       .map(([currency, amount]) => [currency, Amount.of(amount, currency).toString()]),
   );
 
-export const currenciesOf = (...sums: readonly Totals[]): string[] => [...new Set(sums.flatMap(Object.keys))].sort();
+export const currenciesOf = (...sums: readonly Totals[]) => [...new Set(sums.flatMap(Object.keys))].sort();
 
 /** The found totals less the stated ones, in each currency that differs. A currency that is left out counts as zero. */
-export const totalDifferences = (stated: Totals, found: Totals): Amount[] =>
+export const totalDifferences = (stated: Totals, found: Totals) =>
   currenciesOf(stated, found)
     .map((currency) => Amount.of(found[currency] ?? '0', currency).minus(Amount.of(stated[currency] ?? '0', currency)))
     .filter((difference) => !difference.isZero());
@@ -98,7 +98,7 @@ export function controlOfCells([, count = '', ...cells]: readonly string[]): Con
 }
 
 /** A file of totals beside a file of rows: `july.csv.totals.json`. */
-export const totalsFileOf = (name: string): string => `${name}.totals.json`;
+export const totalsFileOf = (name: string) => `${name}.totals.json`;
 
 /** Returns the files of rows, each with its file of totals if that is among the files. */
 export const withTotals = <File extends { readonly name: string }>(files: readonly File[]) => {

@@ -23,7 +23,7 @@ export const SIGNS = {
 export type Sign = keyof typeof SIGNS;
 
 /** Collects the rows that may repeat each other: the marked rows (alike.ts), and those with a hash of a marked row. */
-export async function surveyAlike(tx: Transaction): Promise<void> {
+export async function surveyAlike(tx: Transaction) {
   const marked = (hash: string) => `s.${hash} IN (SELECT ${hash} FROM marked)`;
   await execute(
     tx,
@@ -87,7 +87,7 @@ const near = (from: 'first_at' | 'day_from', to: 'last_at' | 'day_to') => `
  * Finds the good staged rows that may repeat another good staged row, or a row of the ledger, and keeps them in
  * `doubles` (stage.ts). `spreadsheet`: some own ids are long numbers, which a spreadsheet writes with an exponent.
  */
-export async function findDoubles(tx: Transaction, { spreadsheet }: { spreadsheet: boolean }): Promise<void> {
+export async function findDoubles(tx: Transaction, { spreadsheet }: { spreadsheet: boolean }) {
   await execute(
     tx,
     `CREATE TEMPORARY TABLE spans ON COMMIT DROP AS
@@ -238,10 +238,7 @@ const FACTS_OF_A_SECOND = 20_000;
  * The tickets of an order are quoted before the first of them is accepted. Our own enrollments always differ, so they say
  * nothing.
  */
-export async function findDoubledRows(
-  tx: Transaction,
-  { after, to }: Readonly<{ after: number; to: number }>,
-): Promise<void> {
+export async function findDoubledRows(tx: Transaction, { after, to }: Readonly<{ after: number; to: number }>) {
   const earlier = (columns: string) =>
     `(PARTITION BY e.partner_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, date_trunc('second', e.accepted_at),
         ${columns} ORDER BY e.entry_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`;

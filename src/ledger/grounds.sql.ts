@@ -131,7 +131,7 @@ export const readMonthsOfReversals = (
   );
 
 /** Keeps the grounds of staged reversals, and holds those that wait for a person. */
-export async function keepVerdicts(tx: Transaction, verdicts: readonly Verdict[]): Promise<void> {
+export async function keepVerdicts(tx: Transaction, verdicts: readonly Verdict[]) {
   await execute(
     tx,
     `CREATE TEMPORARY TABLE grounds ON COMMIT DROP AS
@@ -150,7 +150,7 @@ export async function keepVerdicts(tx: Transaction, verdicts: readonly Verdict[]
 export async function insertGrounds(
   tx: Transaction,
   { allowedBy, ...facts }: { allowedBy: 'person' | 'processor' | undefined; recordedAt: string; eventId: number },
-): Promise<void> {
+) {
   const judged = allowedBy === undefined;
   await execute(
     tx,

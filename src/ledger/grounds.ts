@@ -15,11 +15,10 @@ import {
 } from './grounds.sql.ts';
 import { inMinorUnits } from './row.ts';
 
-/** The setting `reversals`. */
 export type Ceilings = Settings['reversals'];
 
 /** Judges the good staged reversals. Those that no rule allows are held. */
-export async function judgeReversals(tx: Transaction, now: DateTime<true>, ceilings: Ceilings): Promise<void> {
+export async function judgeReversals(tx: Transaction, now: DateTime<true>, ceilings: Ceilings) {
   // A ceiling belongs to a posting month: from here on, no close moves the reversals to the next one.
   if (ceilings.share !== null || Object.keys(ceilings.above).length > 0) await lockLedgerShared(tx);
   const rows = await readQuotesToJudge(tx, { now: now.toISO() });
@@ -39,7 +38,7 @@ export async function judgeRows(
   return quotesOf(rows).flatMap((quote) => judgeQuote(quote, termsOfQuote(quote, terms), isAbove));
 }
 
-export const termsOfQuote = ([row]: readonly QuoteRow[], terms: ReadonlyMap<string, StoredTerms[]>): StoredTerms[] =>
+export const termsOfQuote = ([row]: readonly QuoteRow[], terms: ReadonlyMap<string, StoredTerms[]>) =>
   terms.get(`${row?.partner_id} ${row?.policy_id}`) ?? [];
 
 function quotesOf(rows: readonly QuoteRow[]) {

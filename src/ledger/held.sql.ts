@@ -41,7 +41,7 @@ export const holdRelated = executing(`
             AND (s.partner_id, 'requote_accepted', s.requote_id) IN (SELECT partner_id, kind, own_id FROM held))`);
 
 /** Holds requotes and reversals that come after a held reversal of their quote, in this import or before. */
-export async function holdAfterReversals(tx: Transaction): Promise<void> {
+export async function holdAfterReversals(tx: Transaction) {
   await execute(
     tx,
     `INSERT INTO findings (seq, field, code, reason)
@@ -70,7 +70,7 @@ const NEWLY_HELD = `findings f JOIN staged s USING (seq) LEFT JOIN doubles d USI
      WHERE f.code = 'held' AND NOT EXISTS (
        SELECT FROM held_rows h WHERE h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id)`;
 
-export async function countNewlyHeld(tx: Transaction): Promise<number> {
+export async function countNewlyHeld(tx: Transaction) {
   const [{ rows } = { rows: 0 }] = await query<{ rows: number }>(tx, `SELECT count(*) AS rows FROM ${NEWLY_HELD}`);
   return rows;
 }

@@ -17,14 +17,14 @@ import { HeldRow, insertDecisions, readHeldRows, readWithRelated } from './held.
 import { importRows } from './import.ts';
 
 /** Whether a held row is a reversal that is granted or refused. A reversal of a held sale follows its sale. */
-export const isRequest = ({ kind, sign }: Pick<HeldRow, 'kind' | 'sign'>): boolean =>
+export const isRequest = ({ kind, sign }: Pick<HeldRow, 'kind' | 'sign'>) =>
   kind === 'reversal' && sign !== 'held_sale';
 
 /** A request is overdue after this many working days. */
 const DECIDED_WITHIN_DAYS = 5;
 
 /** The last day on which a request is not overdue. */
-export const dueOn = (recordedAt: string): string => workingDaysFrom(recordedAt.slice(0, 10), DECIDED_WITHIN_DAYS);
+export const dueOn = (recordedAt: string) => workingDaysFrom(recordedAt.slice(0, 10), DECIDED_WITHIN_DAYS);
 
 export type Decided = Readonly<{
   rows: readonly HeldRow[];
@@ -105,7 +105,7 @@ export const decideRecorded = (
   { environment }: Pick<ActorContext, 'environment'>,
   rows: readonly Pick<HeldRow, 'held_row_id'>[],
   { reason, eventId }: { reason: string; eventId: number },
-): Promise<void> => decide(tx, rows, { decision: 'recorded', reason, now: environment.now().toISO(), eventId });
+) => decide(tx, rows, { decision: 'recorded', reason, now: environment.now().toISO(), eventId });
 
 const importHeld = (
   tx: Transaction,

@@ -216,7 +216,7 @@ const describeHeld = ({ file, line, field, sign, repeats, held_row_id }: HeldInF
 });
 
 /** Says why a row is held, as `may repeat dbl-a: the same enrollment, second and amounts`. */
-export const reasonToHold = (sign: Sign, repeats: string | null): string =>
+export const reasonToHold = (sign: Sign, repeats: string | null) =>
   repeats === null ? `is ${SIGNS[sign]}` : `may repeat ${repeats}: ${SIGNS[sign]}`;
 
 async function stageFiles(tx: Transaction, files: readonly SourceFile[], options: ImportOptions) {

@@ -76,10 +76,7 @@ export const readLimited = (tx: Transaction, { skipInvalid }: { skipInvalid: boo
      ORDER BY kind <> 'reversal', kind, seq`,
   );
 
-export async function recordAboveLargest(
-  tx: Transaction,
-  dear: readonly { seq: number; price: string }[],
-): Promise<void> {
+export async function recordAboveLargest(tx: Transaction, dear: readonly { seq: number; price: string }[]) {
   await execute(
     tx,
     `INSERT INTO findings (seq, field, code, reason)

@@ -14,7 +14,7 @@ import { inTenThousandths } from './row.ts';
  * price of a quote includes its rows in the ledger and its earlier acceptable rows in the file. Reversals in the file
  * are included only if no bad row can be skipped. If bad rows can be skipped, a reversal might not be recorded.
  */
-export async function findAboveLargest(tx: Transaction, given: { skipInvalid: boolean }): Promise<void> {
+export async function findAboveLargest(tx: Transaction, given: { skipInvalid: boolean }) {
   await recordAboveLargest(tx, tooDear(await readLimited(tx, given)));
 }
 
@@ -35,7 +35,7 @@ function tooDear(rows: readonly LimitedRow[]) {
 }
 
 /** `2 rows of p-1, ticket-protection, have a cut of 85.00 USD; its rate of 0.30 gives 25.50 USD.` */
-export function describeDifferingCut(row: DifferingCuts): string {
+export function describeDifferingCut(row: DifferingCuts) {
   const { partner_id, policy_id, currency, partner_cut_rate, rows, partner_cut, by_rate } = row;
   const people = (amount: string) => Amount.of(amount, currency).forPeople();
   return (

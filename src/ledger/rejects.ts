@@ -44,7 +44,7 @@ function csvReject({ file, line, field, code, reason, row }: RejectedRow) {
 type RejectedRow = Omit<BadRow, 'file'> & Readonly<{ file: string; row: string }>;
 
 /** Writes every bad row of this import, in file order. Refuses file_unwritable before anything is recorded. */
-export async function writeRejects(tx: Transaction, path: string, files: readonly SourceFile[]): Promise<void> {
+export async function writeRejects(tx: Transaction, path: string, files: readonly SourceFile[]) {
   const unwritable = (reason: string, cause?: unknown) => refuse('file_unwritable', { file: path, reason }, cause);
   if (files.some(({ name }) => isSameFile(name, path))) throw unwritable('it is one of the files to import');
   const isCsv = rejectFormat(path, files) === 'csv';

@@ -12,14 +12,13 @@ export const GROUPED = `${GROUP_KEYS}, count(*) AS entries,
   min(accepted_at) AS first_at, max(accepted_at) AS last_at, min(recorded_at) AS first_recorded,
   max(recorded_at) AS last_recorded, min(entry_id) AS first_no, max(entry_id) AS last_no, min(quote_id) AS quote_id`;
 
-/** The names of these columns, in their order. */
 export const GROUP_COLUMNS: readonly string[] = [
   ...GROUP_KEYS.split(', '),
   ...['entries', ...GROUP_AMOUNTS, ...GROUP_TIMES, 'first_no', 'last_no', 'quote_id'],
 ];
 
 /** The columns of `archived_groups`: groups, each with the number of rows that are not well-formed. */
-export const groupsOf = (rows: string): string =>
+export const groupsOf = (rows: string) =>
   `SELECT ${GROUPED},
      count(*) FILTER (WHERE (spot_price = partner_cut + invoice_amount
        AND greatest(min_scale(spot_price), min_scale(partner_cut), min_scale(invoice_amount)) <= minor_digits(currency)

@@ -198,7 +198,7 @@ export function amountsProblem(
 export const ORDER_REFERENCE = /^(?!\s)[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u2065\uFFFD]{1,128}(?<!\s)$/u;
 
 /** Returns whether a text is an existing day from 1970-01-01 on, `YYYY-MM-DD`. (isDate takes ten times as long.) */
-export function isCoverDay(text: string): boolean {
+export function isCoverDay(text: string) {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? [];
   return Number(year) >= 1970 && Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month));
 }
@@ -224,14 +224,14 @@ function orderProblem({ order_reference, cover_from, cover_to }: RowTexts): RowP
 }
 
 /** Converts a plain decimal to an integer of minor units. `digits` is the currency's number of minor digits. */
-export function inMinorUnits(text: string, digits: number): bigint {
+export function inMinorUnits(text: string, digits: number) {
   const point = text.indexOf('.');
   if (point === -1) return BigInt(text + '0'.repeat(digits));
   return BigInt(text.slice(0, point) + text.slice(point + 1, point + 1 + digits).padEnd(digits, '0'));
 }
 
 /** A decimal as an integer of ten-thousandths, because no currency has more than four minor digits. */
-export const inTenThousandths = (text: string): bigint => inMinorUnits(text, 4);
+export const inTenThousandths = (text: string) => inMinorUnits(text, 4);
 
 const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?$/;
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -18,7 +18,7 @@ const BY_RECEIPT = `e.event_id IN (
   SELECT event_id FROM ledger_receipts WHERE posted_month > ${LAST_CLOSED})`;
 
 /** SQL of the kind of the sale that a reversal reverses. */
-export const saleKind = (reversal: string): string =>
+export const saleKind = (reversal: string) =>
   `CASE WHEN ${reversal}.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END`;
 
 /** The sale `q` of a reversal `e`. */
@@ -30,7 +30,7 @@ const SALE = `q.partner_id = e.partner_id AND q.kind = ${saleKind('e')}`;
  * SQL of the lines of the rows `e` that fulfil a condition. A reversal's line names the row that it reverses, which is
  * one probe of the index for each reversal. A join would read the rows of all months.
  */
-export const linesOf = (condition: string): string => `
+export const linesOf = (condition: string) => `
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, coalesce(sold[1], '') AS sold_month,
          coalesce(sold[2], '') AS sold_posted, coalesce(sold[3], '') AS sold_kind, by_receipt, count, spot_price,
          partner_cut, invoice_amount, last_accepted_at

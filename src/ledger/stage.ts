@@ -9,7 +9,7 @@ import { Likeness, likenessOf } from './alike.ts';
 import { SourceRecord } from './read.ts';
 import { RowProblem } from './row.ts';
 
-export async function createStaging(tx: Transaction): Promise<void> {
+export async function createStaging(tx: Transaction) {
   // A transaction may import more than once.
   await execute(
     tx,

@@ -82,7 +82,7 @@ const WORDS = `lower(d.number COLLATE "default" || E'\\n' || d.purchase_order ||
                     d.partner_id)`;
 
 /** The number of a document in full: `inv-2026-12` becomes `INV-2026-000012`. */
-export const fullNumber = (text: string): string =>
+export const fullNumber = (text: string) =>
   text
     .toUpperCase()
     .replace(/^([A-Z]+-\d{4}-)(\d{1,5})$/, (_, series: string, at: string) => series + at.padStart(6, '0'));

@@ -72,7 +72,6 @@ export type ListQuery<Filter, Sort extends string = string> = Readonly<{
   context: Installation;
 }>;
 
-/** The sums of a currency, by column. */
 export type Total = Readonly<Record<string, Amount>>;
 
 export type Sums = Readonly<{
@@ -179,7 +178,7 @@ export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Fi
   };
 
 /** The columns by which people sort a list. */
-export const sortableOf = ({ sorts }: List): string[] =>
+export const sortableOf = ({ sorts }: List) =>
   sorts.length > 2 ? [...new Set(sorts.map((each) => each.replace('-', '')))] : [];
 
 export const MOST_COUNTED = 1000;
@@ -212,7 +211,7 @@ export function pageOf<Row>(
   rows: readonly Row[],
   { after, limit }: Pick<ListQuery<unknown>, 'after' | 'limit'>,
   key: (row: Row) => string,
-): Row[] {
+) {
   const last = after === null ? -1 : rows.findIndex((row) => key(row) === after);
   // If the row `after` no longer exists, the page is empty.
   if (after !== null && last < 0) return [];
@@ -227,7 +226,7 @@ export const columnOf = <Row>({ columns }: List<Row>, name: string): CompleteCol
   ...columns[name],
 });
 
-export function cellOf<Row>(list: List<Row>, name: string, row: Row, today: string): Value {
+export function cellOf<Row>(list: List<Row>, name: string, row: Row, today: string) {
   const column = columnOf(list, name);
   if (column.value !== undefined) return column.value(row, today);
   const { [name]: value = null, currency } = row as Readonly<Record<string, Value | boolean>>;
@@ -237,7 +236,7 @@ export function cellOf<Row>(list: List<Row>, name: string, row: Row, today: stri
 }
 
 /** Returns a value as text, for terminals and labels of checkboxes. */
-export const textOf = (value: Value): string => {
+export const textOf = (value: Value) => {
   if (value === null) return '';
   if (value instanceof Amount) return value.toString();
   if (typeof value !== 'object') return String(value);

@@ -56,11 +56,11 @@ class NewLeaves {
     this.at = this.covered;
   }
 
-  static async begin(tx: Transaction): Promise<NewLeaves> {
+  static async begin(tx: Transaction) {
     return new NewLeaves(await readLastCheckpoint(tx), await readPartnerEdges(tx));
   }
 
-  async readTo(tx: Transaction, to: number): Promise<void> {
+  async readTo(tx: Transaction, to: number) {
     await readLeaves(
       tx,
       { after: this.at, to },
@@ -80,7 +80,7 @@ class NewLeaves {
     this.at = Math.max(this.at, to);
   }
 
-  private rowsOf(key: string): LeafRange {
+  private rowsOf(key: string) {
     let rows = this.partners.get(key);
     if (rows === undefined) {
       const before = this.edges.get(key);
@@ -96,7 +96,7 @@ class NewLeaves {
   }
 
   /** The lines of the rows among the leaves. */
-  readNewLines(tx: Transaction): Promise<string> {
+  readNewLines(tx: Transaction) {
     return readLines(tx, { after: this.covered, to: this.at });
   }
 
@@ -239,7 +239,7 @@ async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMo
  * Refuses a checkpoint or a close while the rows of an open month are not those of their receipts (`covered`: the last
  * log number of the last checkpoint).
  */
-export async function refuseUntied(tx: Transaction, covered: number): Promise<void> {
+export async function refuseUntied(tx: Transaction, covered: number) {
   const untied = await readUntiedRows(tx, { covered });
   if (untied.length > 0) throw refuse('ledger_incomplete', { untied });
 }

@@ -112,7 +112,7 @@ export const insertContinuation = executing<
  * Takes the lock under which a checkpoint is compared with the last checkpoint and inserted. The lock is held for
  * milliseconds.
  */
-export const lockLog = (tx: Transaction): Promise<number> => takeLock(tx, LOCKS.log);
+export const lockLog = (tx: Transaction) => takeLock(tx, LOCKS.log);
 
 export const insertCheckpoint = executing<Checkpoint>(`
   INSERT INTO log_checkpoints (${COLUMNS})
@@ -139,7 +139,7 @@ export const readPartnerEdges = querying<PartnerEdge>(`
   SELECT concat_ws(E'\\t', posted_month, partner_id, currency, arrangement) AS key, entries, edge
   FROM partner_edges`);
 
-export const savePartnerEdges = (tx: Transaction, edges: readonly PartnerEdge[]): Promise<number> =>
+export const savePartnerEdges = (tx: Transaction, edges: readonly PartnerEdge[]) =>
   execute(
     tx,
     `INSERT INTO partner_edges (posted_month, partner_id, currency, arrangement, entries, edge)
@@ -194,7 +194,7 @@ export const insertMonthTotals = executing<{ month: Month }>(`
   WHERE month = :month AND purpose = 'month' AND replaces IS NULL GROUP BY month, currency ORDER BY currency`);
 
 /** Counts the facts after the last checkpoint, which only the database's guards protect. */
-export const countUncovered = async (tx: Transaction): Promise<number> => {
+export const countUncovered = async (tx: Transaction) => {
   const last = await readLastNumber(tx);
   const { covered } = await queryOne<{ covered: number }>(
     tx,

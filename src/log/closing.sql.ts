@@ -2,7 +2,6 @@
 import { query, Transaction } from '#database/transaction';
 import { Month } from '#month';
 
-/** A checkpoint as people see it. */
 export interface CheckpointOf {
   /** The number of facts. */
   readonly size: number;

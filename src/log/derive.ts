@@ -21,7 +21,7 @@ import { LeafRange } from './tree.ts';
 /** The rows to hash: all rows, or the rows of a closed month and of the open months. */
 export type DerivedRows = 'all' | { readonly month: Month | null };
 
-export const isDerived = (rows: DerivedRows, month: Month): boolean => rows === 'all' || rows.month === month;
+export const isDerived = (rows: DerivedRows, month: Month) => rows === 'all' || rows.month === month;
 
 /** A closed month whose rows are in an archive, with the numbers of its first and last row; null without rows. */
 export type ColdMonth = Readonly<{ month: Month; store: string; first_no: number | null; last_no: number | null }>;
@@ -37,7 +37,7 @@ export interface DerivedLog {
 }
 
 /** A checkpoint's name in a sentence. */
-export const checkpointTitle = ({ size, closes }: Pick<Checkpoint, 'size' | 'closes'>): string =>
+export const checkpointTitle = ({ size, closes }: Pick<Checkpoint, 'size' | 'closes'>) =>
   `checkpoint of ${size} facts${closes === null ? '' : ` (${closes})`}`;
 
 /** The leaves of one checkpoint, as they are read again. */
@@ -123,7 +123,7 @@ class Order {
     this.differences = differences;
   }
 
-  take(number: number): void {
+  take(number: number) {
     if (number <= this.last) {
       this.differences.push({ subject: `fact ${number}`, detail: 'is the number of several facts' });
     }
@@ -249,7 +249,7 @@ class PartnerRows {
     this.last = last;
   }
 
-  static async begin(tx: Transaction, last: number, cold: readonly ColdMonth[]): Promise<PartnerRows> {
+  static async begin(tx: Transaction, last: number, cold: readonly ColdMonth[]) {
     return new PartnerRows(await readMonthRoots(tx), await readPartnerEdges(tx), last, cold);
   }
 
@@ -266,7 +266,7 @@ class PartnerRows {
   };
 
   /** Returns whether the rows of a month are read. */
-  private isRead(month: string, scope: DerivedRows): boolean {
+  private isRead(month: string, scope: DerivedRows) {
     if (this.cold.has(month)) return false;
     return scope === 'all' || month === scope.month || !this.closed.includes(month as Month);
   }
@@ -279,7 +279,7 @@ class PartnerRows {
     return [...closed, { after: this.closed.at(-1) ?? '', to: '9999-99' }];
   }
 
-  compared(scope: DerivedRows): LogDifference[] {
+  compared(scope: DerivedRows) {
     const differences: LogDifference[] = [];
     for (const place of new Set([...this.trees.keys(), ...this.roots.keys(), ...this.edges.keys()])) {
       const [month = '', partner = '', currency = ''] = place.split('\t');

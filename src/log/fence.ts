@@ -31,7 +31,7 @@ export async function readCut(tx: Transaction): Promise<Cut> {
  * Waits for the recording transactions of a cut until a deadline (`Date.now()`). Returns false if a transaction is
  * still recording at the deadline.
  */
-export async function awaitCut(database: Pick<Database, 'transaction'>, cut: Cut, deadline: number): Promise<boolean> {
+export async function awaitCut(database: Pick<Database, 'transaction'>, cut: Cut, deadline: number) {
   let { recorders } = cut;
   while (recorders.length > 0) {
     if (Date.now() >= deadline) return false;

@@ -24,20 +24,34 @@ export interface LogForm {
   readonly columns: readonly LogColumn[];
 }
 
+const FORM = /^-- FORM (\S+) (.+)$/gm;
+
 const columnOf = (text: string): LogColumn => {
   const [name = '', type = 'text'] = text.split(':');
-  return { name: name.replace(/\?$/, ''), type, nullable: name.endsWith('?') };
+  return { name: name.replace(/[?!]+$/, ''), type, nullable: name.includes('?') };
 };
 
 /**
  * The forms of all facts; ledger rows come first. A line declares one kind: its table, then the columns in the order in
- * which they are written. `?` marks a column that may be NULL. The type follows a colon, and a column without a type is
- * a text. The currency of an amount is in the line's column `currency`, or in the column named after `@`. A `personal`
- * text is written as its commitment, so that it can be erased.
+ * which they are written. `?` marks a column that may be NULL, and `!` one whose numbers occur once. The type follows a
+ * colon, and a column without a type is a text. The currency of an amount is in the line's column `currency`, or in the
+ * column named after `@`. A `personal` text is written as its commitment, so that it can be erased.
  */
-export const LOG_FORMS: readonly LogForm[] = [
-  ...readFileSync(CHECKS_SQL, 'utf8').matchAll(/^-- FORM (\S+) (.+)$/gm),
-].map(([, kind = '', columns = '']) => ({ kind, columns: columns.split(' ').map(columnOf) }));
+export const LOG_FORMS: readonly LogForm[] = [...readFileSync(CHECKS_SQL, 'utf8').matchAll(FORM)].map(
+  ([, kind = '', columns = '']) => ({ kind, columns: columns.split(' ').map(columnOf) }),
+);
+
+/** Writes out the copies of each line under `EACH pattern`, as the head of checks.sql describes. */
+export const withCopies = (checks: string) =>
+  checks.replace(/^-- EACH (.+)\n([^;\n]+)/gm, (_, pattern: string, line: string) =>
+    [...checks.matchAll(FORM)]
+      .flatMap(([, kind = '', columns = '']) =>
+        [...columns.matchAll(new RegExp(pattern, 'g'))].map(([, column = '']) =>
+          line.replaceAll('KIND', kind).replaceAll('COLUMN', column),
+        ),
+      )
+      .join('\nUNION ALL '),
+  );
 
 /** The column that has the log number of a fact in its table. */
 export const numberOf = (kind: string): string => (kind === 'ledger_rows' ? 'entry_id' : 'log_no');

@@ -36,7 +36,7 @@ export function readHead(environment: Pick<Environment, 'home'>): Note | undefin
 }
 
 /** Writes the last checkpoint to RECKONER_HOME, unless the checkpoint in that folder covers a larger log. */
-export async function keepHead(tx: Transaction, environment: Pick<Environment, 'home'>): Promise<void> {
+export async function keepHead(tx: Transaction, environment: Pick<Environment, 'home'>) {
   const last = await readLastCheckpoint(tx);
   const kept = readHead(environment)?.head;
   if (last === undefined || (kept?.origin === last.origin && kept.size > last.size)) return;
@@ -49,7 +49,7 @@ export async function readTree(
   checkpoint: Checkpoint | undefined,
   to: number,
   most = Number.POSITIVE_INFINITY,
-): Promise<LeafRange> {
+) {
   const tree = checkpoint === undefined ? new LeafRange() : LeafRange.read(0, checkpoint.size, checkpoint.edge);
   const add = (_: number, content: Buffer, from: number) => {
     if (tree.to < most) tree.add(content, from);
@@ -59,7 +59,7 @@ export async function readTree(
 }
 
 /** Whether this log begins with the leaves that a checkpoint covers. */
-export async function continues(tx: Transaction, { size, root }: TreeHead): Promise<boolean> {
+export async function continues(tx: Transaction, { size, root }: TreeHead) {
   const checkpoints = await readCheckpoints(tx);
   const before = checkpoints.findLast((each) => each.size <= size);
   const tree = await readTree(tx, before, await readLastNumber(tx), size);
@@ -67,7 +67,7 @@ export async function continues(tx: Transaction, { size, root }: TreeHead): Prom
 }
 
 /** Refuses to continue a log that is behind the checkpoint in RECKONER_HOME or contradicts it. */
-export async function refuseFork(tx: Transaction, { environment }: Pick<Installation, 'environment'>): Promise<void> {
+export async function refuseFork(tx: Transaction, { environment }: Pick<Installation, 'environment'>) {
   const head = readHead(environment)?.head;
   if (head === undefined || head.origin !== (await readOrigin(tx))) return;
   const last = await readLastCheckpoint(tx);

@@ -20,7 +20,7 @@ const escaped = (text: string) =>
   `replace(replace(replace(replace(${text}, '\\', '\\\\'), E'\\t', '\\t'), E'\\n', '\\n'), E'\\r', '\\r')`;
 
 /** A time as the log writes it. The session's time zone must be UTC. */
-export const time = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+export const time = (value: string) => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 /**
  * The identifiers of a row contain nothing to escape (`is_identifier`), so only a text that looks like NULL is escaped
@@ -103,11 +103,7 @@ function* partsOf({ after: first, to }: NumberRange): Generator<NumberRange> {
 }
 
 /** Reads the lines of a range in order, each with its line end. A piece may begin and end inside a line. */
-export async function copyLines(
-  tx: Transaction,
-  range: NumberRange,
-  take: (piece: Buffer) => Promise<void> | void,
-): Promise<void> {
+export async function copyLines(tx: Transaction, range: NumberRange, take: (piece: Buffer) => Promise<void> | void) {
   for (const part of partsOf(range)) {
     const lines = [ROWS, ...(await filledKinds(tx, part))].map((kind) =>
       selectFacts(kind, `${LINES.get(kind)} || E'\\n' AS line`, numbered(kind, part)),
@@ -177,7 +173,7 @@ async function readHashes(tx: Transaction, facts: readonly string[], { onFact, o
 }
 
 /** Reads the leaf hashes of a range in order. */
-export async function readLeaves(tx: Transaction, range: NumberRange, take: TakeLeaves): Promise<void> {
+export async function readLeaves(tx: Transaction, range: NumberRange, take: TakeLeaves) {
   for (const part of partsOf(range)) {
     const kinds = [ROWS, ...(await filledKinds(tx, part))];
     const facts = kinds.map((kind) => leaves(kind, numbered(kind, part)));
@@ -186,7 +182,7 @@ export async function readLeaves(tx: Transaction, range: NumberRange, take: Take
 }
 
 /** Reads the leaf hashes of a range without ledger rows. */
-export async function readFactLeaves(tx: Transaction, range: NumberRange, onFact: TakeLeaf): Promise<void> {
+export async function readFactLeaves(tx: Transaction, range: NumberRange, onFact: TakeLeaf) {
   const facts = (await filledKinds(tx, range)).map((kind) => leaves(kind, numbered(kind, range)));
   await readHashes(tx, facts, { onFact, onRow: onFact });
 }
@@ -205,7 +201,7 @@ export async function readRowLeaves(
   tx: Transaction,
   { months, range }: Readonly<{ months: readonly PostedMonths[]; range?: NumberRange }>,
   onRow: TakeLeaves['onRow'],
-): Promise<void> {
+) {
   const posted = months
     .map(({ after, to }) => `f.posted_month > '${after}' AND f.posted_month <= '${to}'`)
     .join(' OR ');
@@ -219,7 +215,7 @@ export const copyRowLines = (
   { after, to }: PostedMonths,
   { from, last }: Readonly<{ from: string; last: string }>,
   take: (piece: Buffer) => Promise<void> | void,
-): Promise<void> =>
+) =>
   copyJoined(
     tx,
     aggregated(

@@ -4,7 +4,6 @@
  */
 import { createHash, createPublicKey, KeyObject, sign, verify } from 'node:crypto';
 
-/** The size and the root of a log. */
 export type TreeHead = Readonly<{
   origin: string;
   size: number;
@@ -24,10 +23,10 @@ const COSIGNATURE = 4;
 const base64 = (bytes: Buffer) => bytes.toString('base64');
 
 /** The text of a checkpoint. Signatures cover this text. */
-export const bodyOf = ({ origin, size, root }: TreeHead): string => `${origin}\n${size}\n${base64(root)}\n`;
+export const bodyOf = ({ origin, size, root }: TreeHead) => `${origin}\n${size}\n${base64(root)}\n`;
 
 /** Writes a note from a checkpoint and its signature lines, which have no line ends. */
-export const noteOf = (head: TreeHead, lines: readonly string[]): string =>
+export const noteOf = (head: TreeHead, lines: readonly string[]) =>
   `${bodyOf(head)}\n${lines.map((line) => `${line}\n`).join('')}`;
 
 function keyId({ name, publicKey }: NoteKey, type: number) {
@@ -39,13 +38,13 @@ function vkey(key: NoteKey, type: number) {
 }
 
 /** The verifier key of a log in the form NAME+ID+KEY. An auditor needs this key to check the log's signatures. */
-export const vkeyOf = (key: NoteKey): string => vkey(key, ED25519);
+export const vkeyOf = (key: NoteKey) => vkey(key, ED25519);
 
 /** The verifier key of a witness. */
-export const witnessKeyOf = (key: NoteKey): string => vkey(key, COSIGNATURE);
+export const witnessKeyOf = (key: NoteKey) => vkey(key, COSIGNATURE);
 
 /** NAME+ID, for people: a verifier key without its last part, the public key. */
-export const keyIdOf = (key: string): string => key.slice(0, key.lastIndexOf('+'));
+export const keyIdOf = (key: string) => key.slice(0, key.lastIndexOf('+'));
 
 /**
  * Reads a verifier key. Returns undefined if the key is damaged. `isWitness` tells whether the key belongs to a witness
@@ -65,13 +64,13 @@ const lineOf = (key: NoteKey, type: number, signature: Buffer) =>
   `— ${key.name} ${base64(Buffer.concat([keyId(key, type), signature]))}`;
 
 /** The signature line that a log's key makes. */
-export const signHead = (head: TreeHead, key: NoteKey, privateKey: KeyObject): string =>
+export const signHead = (head: TreeHead, key: NoteKey, privateKey: KeyObject) =>
   lineOf(key, ED25519, sign(null, Buffer.from(bodyOf(head)), privateKey));
 
 const cosigned = (head: TreeHead, seconds: number) => Buffer.from(`cosignature/v1\ntime ${seconds}\n${bodyOf(head)}`);
 
 /** The cosignature line that a witness makes at a time, in whole seconds since 1970. */
-export function cosignHead(head: TreeHead, key: NoteKey, privateKey: KeyObject, seconds: number): string {
+export function cosignHead(head: TreeHead, key: NoteKey, privateKey: KeyObject, seconds: number) {
   const time = Buffer.alloc(8);
   time.writeBigUInt64BE(BigInt(seconds));
   return lineOf(key, COSIGNATURE, Buffer.concat([time, sign(null, cosigned(head, seconds), privateKey)]));
@@ -80,7 +79,7 @@ export function cosignHead(head: TreeHead, key: NoteKey, privateKey: KeyObject, 
 const SPKI_ED25519 = Buffer.from('302a300506032b6570032100', 'hex');
 
 /** Whether a signature (Ed25519, 64 bytes) is valid. */
-export function isSigned(content: Buffer, signature: Buffer, publicKey: Buffer): boolean {
+export function isSigned(content: Buffer, signature: Buffer, publicKey: Buffer) {
   try {
     const key = createPublicKey({ key: Buffer.concat([SPKI_ED25519, publicKey]), format: 'der', type: 'spki' });
     return verify(null, content, key, signature);
@@ -108,11 +107,7 @@ export function readNote(text: string): Note | undefined {
 }
 
 /** Whether one of the lines has a valid signature of the head by this key. Lines of other keys are ignored. */
-export function isSignedBy(
-  head: TreeHead,
-  lines: readonly string[],
-  key: NoteKey & { readonly isWitness?: boolean },
-): boolean {
+export function isSignedBy(head: TreeHead, lines: readonly string[], key: NoteKey & { readonly isWitness?: boolean }) {
   const type = key.isWitness ? COSIGNATURE : ED25519;
   const id = keyId(key, type);
   return lines.some((line) => {

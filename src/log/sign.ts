@@ -27,7 +27,7 @@ import {
 import { requestTimeStamp } from './time-stamp.ts';
 
 /** Signs every unsigned checkpoint of the log if a key is available. Keeps the last checkpoint outside the database. */
-export async function signCheckpoints(context: ActorContext & { readonly database: Database }): Promise<void> {
+export async function signCheckpoints(context: ActorContext & { readonly database: Database }) {
   const { database, environment } = context;
   await signUnsigned(context);
   await database.reading((tx) => keepHead(tx, environment));
@@ -91,7 +91,7 @@ function signatureBy(key: SigningKey | undefined, publicKey: string, vkey: strin
 export async function stampCheckpoints(
   { database, settings }: ActorContext & { readonly database: Database },
   onFailed: (head: TreeHead, reason: string) => void = () => {},
-): Promise<void> {
+) {
   const authority = settings.time_stamping_url;
   if (authority === '') return;
   for (const head of await database.reading(readUnstamped)) {
@@ -119,7 +119,6 @@ export async function readLateSignatures(
   return { unsigned: unsigned.map(({ size }) => size), unstamped: unstamped.map(({ size }) => size) };
 }
 
-/** How checkpoints are signed. */
 export interface SigningStatus {
   /** The verifier key of the available key, or null if there is none. */
   readonly key: string | null;

@@ -37,7 +37,7 @@ export const insertSignatures = (
   tx: Transaction,
   signatures: readonly Readonly<{ size: number; key_name: string; line: string }>[],
   now: string,
-): Promise<number> =>
+) =>
   execute(
     tx,
     `INSERT INTO log_signatures (size, key_name, line, made_at)
@@ -62,7 +62,7 @@ export async function readSignatureLines(
 }
 
 /** A checkpoint as a note with all its signatures. */
-export const readNoteOf = async (tx: Transaction, head: TreeHead): Promise<string> =>
+export const readNoteOf = async (tx: Transaction, head: TreeHead) =>
   noteOf(head, (await readSignatureLines(tx, [head.size])).get(head.size) ?? []);
 
 /** The time stamps of checkpoints by size. */

@@ -39,18 +39,18 @@ export class LeafRange {
     this.end = from;
   }
 
-  get to(): number {
+  get to() {
     return this.end;
   }
 
-  get leaves(): number {
+  get leaves() {
     return this.end - this.from;
   }
 
   /**
    * Returns the range from the result of `bytes`. Throws a RangeError if the number of subtrees is wrong for the range.
    */
-  static read(from: number, to: number, bytes: Buffer): LeafRange {
+  static read(from: number, to: number, bytes: Buffer) {
     const range = new LeafRange(from);
     let at = 0;
     for (const { level, index } of decompose(from, to)) {
@@ -73,19 +73,19 @@ export class LeafRange {
   }
 
   /** Adds the hash of the next leaf: 32 bytes of `content` from the offset `at`. */
-  add(content: Buffer, at = 0): void {
+  add(content: Buffer, at = 0) {
     this.push({ level: 0, index: this.end, hash: content.toString('latin1', at, at + HASH_BYTES) });
     this.end += 1;
   }
 
   /** Adds a range that begins where this one ends. */
-  append(next: LeafRange): void {
+  append(next: LeafRange) {
     if (next.from !== this.end) throw new RangeError(`leaves from ${next.from} do not follow leaf ${this.end}`);
     for (const subtree of next.subtrees) this.push(subtree);
     this.end = next.end;
   }
 
-  private push({ level, index, hash: text }: Subtree): void {
+  private push({ level, index, hash: text }: Subtree) {
     let [at, place, joined] = [level, index, text];
     for (let left = this.subtrees.at(-1); left?.level === at && place % 2 === 1; left = this.subtrees.at(-1)) {
       this.subtrees.pop();
@@ -104,7 +104,7 @@ export class LeafRange {
   }
 
   /** Adds the subtrees to `known`, for proofs. */
-  enter(known: KnownNodes): void {
+  enter(known: KnownNodes) {
     for (const { level, index, hash: text } of this.subtrees) known.set(`${level} ${index}`, text);
   }
 }
@@ -128,7 +128,7 @@ function decompose(from: number, to: number) {
 export type KnownNodes = Map<string, Hash>;
 
 /** The subtrees that checkpoints store: `edge` covers all leaves, `span` covers those after the previous checkpoint. */
-export function knownNodes(checkpoints: readonly Readonly<{ size: number; span: Buffer; edge: Buffer }>[]): KnownNodes {
+export function knownNodes(checkpoints: readonly Readonly<{ size: number; span: Buffer; edge: Buffer }>[]) {
   const known: KnownNodes = new Map();
   let before = 0;
   for (const { size, span, edge } of checkpoints) {
@@ -140,8 +140,7 @@ export function knownNodes(checkpoints: readonly Readonly<{ size: number; span: 
 }
 
 /** A proof as text: each hash in Base64 on a line. */
-export const hashLines = (hashes: readonly Buffer[]): string =>
-  hashes.map((each) => `${each.toString('base64')}\n`).join('');
+export const hashLines = (hashes: readonly Buffer[]) => hashes.map((each) => `${each.toString('base64')}\n`).join('');
 
 /** The largest power of two that is less than the number of leaves, which is at least 2. */
 function splitOf(leaves: number) {
@@ -199,7 +198,7 @@ export function isConsistent(
   [smaller, smallerRoot]: readonly [number, Buffer],
   [larger, largerRoot]: readonly [number, Buffer],
   proof: readonly Buffer[],
-): boolean {
+) {
   if (smaller === larger) return proof.length === 0 && smallerRoot.equals(largerRoot);
   if (smaller === 0 || smaller > larger) return false;
   const isFull = Number.isInteger(Math.log2(smaller));

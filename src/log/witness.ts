@@ -78,7 +78,7 @@ export async function recordCosignatures(
     witnesses: readonly string[];
     now: string;
   }>,
-): Promise<number> {
+) {
   const [head] = await readCheckpointOf(tx, { size: given.size });
   if (head === undefined) throw refuse('checkpoint_unknown', { size: given.size, last: null });
   const keys = given.witnesses.flatMap((text) => readKey(text) ?? []);

@@ -51,7 +51,7 @@ export function messageToRepeat(email: EmailState): OutgoingEmail | undefined {
 }
 
 /** Why the current settings prevent an e-mail to these recipients; undefined if they allow it. */
-export function whyUnsendable(context: Installation, { to, cc }: Pick<EmailContent, 'to' | 'cc'>): string | undefined {
+export function whyUnsendable(context: Installation, { to, cc }: Pick<EmailContent, 'to' | 'cc'>) {
   if (context.settings.mail_from === '') return 'settings.json has no mail_from';
   return whyRefusedInSandbox(context, [to.address, ...cc]);
 }

@@ -96,7 +96,7 @@ function fieldOf(line: string): [string, string][] {
 /** The address in `rfc822; ap@partner.example`, without the type. */
 const withoutType = (field: string | undefined) => oneLine((field ?? '').replace(/^[\w-]+\s*;/, ''));
 
-function messageIdOf(headers: string): string | undefined {
+function messageIdOf(headers: string) {
   const [head = ''] = headers.replace(/\r\n/g, '\n').split('\n\n', 1);
   const [fields = new Map<string, string>()] = groupsOf(head);
   return bracketed(fields.get('message-id') ?? '');

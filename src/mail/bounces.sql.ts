@@ -14,7 +14,7 @@ export const readBounces = querying<{ email_id: number; recipient: string }, { i
 export async function insertBounces(
   tx: Transaction,
   values: Readonly<{ bounces: string; now: string; eventId: number }>,
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO email_bounces (

@@ -14,7 +14,7 @@ export async function dismissEmail(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
   { emailId, reason }: { emailId: number; reason: string },
-): Promise<void> {
+) {
   await lockEmails(tx, [{ emailId }]);
   const email = await readEmail(tx, emailId);
   const { status, dismissal_reason: dismissed } = email;

@@ -13,7 +13,7 @@ import { lockEmails } from './outbox.sql.ts';
  * Records the outcomes of attempts. False for an attempt that another worker has taken over, or whose e-mail was
  * withdrawn or held before it was offered. Deletes the message's bytes unless they may have to be sent again.
  */
-export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
+export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]) {
   const [, recorded] = await Promise.all([
     // Locks the rows first, so that the next statement sees a void or hold by a transaction that had locked these rows.
     lockEmails(tx, outcomes),
@@ -23,7 +23,7 @@ export async function recordOutcomes(tx: Transaction, outcomes: readonly Attempt
   return outcomes.map(({ emailId }) => ids.has(emailId));
 }
 
-export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): Promise<boolean> =>
+export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome) =>
   (await recordOutcomes(tx, [outcome]))[0] === true;
 
 // --- Reading ---
@@ -44,7 +44,7 @@ export function nameOf(
   > & {
     document?: string | null;
   },
-): string {
+) {
   if (email.document != null) return email.document;
   const { kind, partner_id, month, day, payment_id, checkpoint_size, approval_request_id, preliminary } = email;
   const names = {

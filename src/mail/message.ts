@@ -43,7 +43,7 @@ export interface Envelope {
 }
 
 /** Whether a text is exactly one e-mail address, without a name. */
-export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
+export const isOneAddress = (text: string) => emailAddress.safeParse(text).success;
 
 /** The sender and the recipients, each a single address and none twice. */
 export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): Envelope {
@@ -76,7 +76,7 @@ function checkedAddress(role: string, address: string) {
 const MESSAGE_ID = /^<?([A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+)>?$/;
 
 /** A Message-ID without angle brackets. Throws for other texts, because this program makes all Message-IDs itself. */
-export function bareMessageId(messageId: string): string {
+export function bareMessageId(messageId: string) {
   const bare = MESSAGE_ID.exec(messageId)?.[1];
   if (bare === undefined) throw new TypeError(`'${oneLine(messageId)}' is not a Message-ID`);
   return bare;

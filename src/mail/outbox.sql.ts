@@ -261,7 +261,7 @@ const OFFER = prepared(
  * Records which e-mails are offered to the mail server, right before their first bytes are sent. False if the claim is
  * lost, the stored PDF differs, or the e-mail was voided, put on hold or tried by another worker meanwhile.
  */
-export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Promise<boolean[]> {
+export async function offerEmails(tx: Transaction, offers: readonly Offer[]) {
   const { bytes, places } = packed(offers.map(({ message }) => message));
   const facts = offers.map(({ message: _, ...offer }, index) => ({ ...offer, ...places[index] }));
   const [, offered] = await Promise.all([
@@ -290,11 +290,10 @@ const LOCK = prepared(
 );
 
 /** Locks e-mails in a fixed order, so that two workers cannot deadlock. */
-export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]): Promise<number> =>
+export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]) =>
   execute(tx, LOCK, { ids: emails.map(({ emailId }) => emailId) });
 
-export const offerEmail = async (tx: Transaction, offer: Offer): Promise<boolean> =>
-  (await offerEmails(tx, [offer]))[0] === true;
+export const offerEmail = async (tx: Transaction, offer: Offer) => (await offerEmails(tx, [offer]))[0] === true;
 
 /** Holds or withdraws an e-mail that no worker is sending. False if another attempt was made since it was read. */
 export async function setAside(
@@ -305,7 +304,7 @@ export async function setAside(
     status: 'held' | 'withdrawn';
     reason: string;
   }>,
-): Promise<boolean> {
+) {
   const changed = await execute(
     tx,
     `UPDATE emails SET status = :status, reason = :reason, due_at = 'infinity',

@@ -47,7 +47,7 @@ type OutboxOptions = Mailer &
     stop?: AbortSignal | undefined;
   }>;
 
-export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
+export async function sendOtherEmails(options: OutboxOptions) {
   const { environment, database, composers, only = null, stop } = options;
   const waiting = await database.transaction(async (tx) => {
     if (only === null) {
@@ -66,7 +66,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
     offer: (offer) => database.transaction((tx) => offerEmail(tx, offer)),
     recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
   });
-  const work = async (holder: number, key: string): Promise<boolean> => {
+  const work = async (holder: number, key: string) => {
     const email = await database.reading((tx) => readOtherEmail(tx, { emailId: Number(key) }));
     // The e-mail is sent before the optional call, because the call's arguments are evaluated only if there is a
     // listener.

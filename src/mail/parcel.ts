@@ -24,18 +24,18 @@ export class Parcel extends Readable {
     this.onEnded = onEnded;
   }
 
-  override _read(size: number): void {
+  override _read(size: number) {
     if (this.begun) this.pushPiece(size);
     else void this.begin(size);
   }
 
-  private async begin(size: number): Promise<void> {
+  private async begin(size: number) {
     this.begun = true;
     if (!(await this.offer())) this.destroy(new Error(CALLED_OFF));
     else if (!this.destroyed) this.pushPiece(size);
   }
 
-  private pushPiece(size: number): void {
+  private pushPiece(size: number) {
     const piece = this.content.subarray(this.at, this.at + size);
     this.at += piece.length;
     if (this.at >= this.content.length && !this.ended) {

@@ -38,7 +38,7 @@ export async function resendEmail(
  * Queues a new e-mail for each failed, bounced or uncertain one that would now go to a different address, so that
  * correcting an address is enough. The status e-mail is sent daily anyway.
  */
-export async function queueForNewAddresses(tx: Transaction, context: ActorContext): Promise<void> {
+export async function queueForNewAddresses(tx: Transaction, context: ActorContext) {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;
   const emails = await readNewAddresses(tx, { finance, auditor, operations });
   for (const { email_id: emailId, address } of emails) {
@@ -64,7 +64,7 @@ export async function resendEmails(
   context: ActorContext,
   emails: readonly Readonly<{ email_id: number; addressed_to: string | null }>[],
   eventId: number,
-): Promise<void> {
+) {
   for (const to of new Set(emails.map(({ addressed_to }) => addressed_to))) {
     const ids = emails.filter(({ addressed_to }) => addressed_to === to).map(({ email_id }) => email_id);
     await queueAgain(tx, context, ids, { askedFor: 'resend', to, eventId });

@@ -5,10 +5,7 @@ import { Installation } from '#people/audit-events';
 import { isOneAddress } from './message.ts';
 
 /** The reason why an e-mail may not go to these addresses; undefined if the addresses are allowed. */
-export function whyRefusedInSandbox(
-  { environment, settings }: Installation,
-  addresses: readonly string[],
-): string | undefined {
+export function whyRefusedInSandbox({ environment, settings }: Installation, addresses: readonly string[]) {
   if (environment.name !== 'sandbox') return undefined;
   const outside = addresses.filter((address) => !sandboxAllows(address, settings.sandbox_recipients));
   if (outside.length === 0) return undefined;
@@ -19,7 +16,7 @@ export function whyRefusedInSandbox(
  * Refuses an address that a user named unless it is a single one and allowed. Refusals: argument_invalid,
  * recipient_refused.
  */
-export function refuseRecipient(context: Installation, to: string): void {
+export function refuseRecipient(context: Installation, to: string) {
   if (!isOneAddress(to)) {
     throw refuseField('to', to, 'is not a single e-mail address');
   }
@@ -31,7 +28,7 @@ export function refuseRecipient(context: Installation, to: string): void {
  * `.mail.test` allows ap@mail.test and ap@in.mail.test, but never ap@othermail.test. One with a name before its @ is
  * one address, any other is one domain. Case does not matter.
  */
-export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
+export function sandboxAllows(address: string, patterns: readonly string[]) {
   if (!isOneAddress(address)) return false;
   const wanted = address.toLowerCase();
   const domain = wanted.slice(wanted.lastIndexOf('@') + 1);

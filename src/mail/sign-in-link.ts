@@ -24,7 +24,7 @@ type LinkToSend = Readonly<{
 }>;
 
 /** Whether e-mails can be sent. A sandbox without a mail server keeps them in its folder `outbox`. */
-export const canMail = ({ environment, settings: { mail_from: sender } }: Installation): boolean =>
+export const canMail = ({ environment, settings: { mail_from: sender } }: Installation) =>
   sender !== '' && (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
 
 /** The inviting user also sees the link. */

@@ -100,7 +100,7 @@ const textOf = compile({
 });
 
 /** Writes each row of a table as a line, `label: value`; what is below the label, and its link, follow on their own lines. */
-const plainText = (html: string): string =>
+const plainText = (html: string) =>
   `${textOf(
     html
       .replace(
@@ -196,7 +196,7 @@ const declarationsIn = (text: string): [string, string][] =>
  * Copies the rules of the tag and the classes of each element into its style, because many mail programs ignore style
  * sheets. The element's own style comes last.
  */
-const withStyles = (html: string, styles: Styles): string =>
+const withStyles = (html: string, styles: Styles) =>
   html.replace(/<(\w+)((?: [\w-]+="[^"]*")*)/g, (_, tag: string, attributes: string) => {
     const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(attributes)?.[1] ?? '';
     const classes = attribute('class').split(' ');

@@ -2,7 +2,7 @@
  * A text as one line. Control characters, line separators and controls of the reading direction become spaces, so that
  * no name can end a header or reorder the letters. Invisible direction marks are dropped.
  */
-export function oneLine(text: string): string {
+export function oneLine(text: string) {
   return text
     .replace(/\p{Cs}/gu, '\u{fffd}')
     .replace(/[\u{61c}\u{200e}\u{200f}]/gu, '')

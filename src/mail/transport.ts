@@ -118,7 +118,7 @@ class Outbox implements Transport {
     return { outcome: 'sent', reply: `outbox/${name}` };
   }
 
-  close(): void {}
+  close() {}
 }
 
 /** The Message-ID, unchanged if it can be a file name. Otherwise, its hash keeps names unique. */
@@ -263,7 +263,7 @@ class Smtp implements Transport {
     }
   }
 
-  close(graceMilliseconds?: number): void {
+  close(graceMilliseconds?: number) {
     this.closed = true;
     for (const session of this.idle.splice(0)) this.hangUp(session);
     if (graceMilliseconds === undefined) return;
@@ -292,12 +292,12 @@ class Smtp implements Transport {
     return this.counted(await this.sendOver({ connection, sent: 0, idleTimer: undefined }, message));
   }
 
-  private get address(): string {
+  private get address() {
     const { host, port } = this.server.connection;
     return `${host}:${port}`;
   }
 
-  private counted({ outcome, lost }: Pick<Attempt, 'outcome' | 'lost'>): SendOutcome {
+  private counted({ outcome, lost }: Pick<Attempt, 'outcome' | 'lost'>) {
     this.failures = lost ? this.failures + 1 : 0;
     if (this.failures >= this.connections)
       awayServers.set(this.address, { until: Date.now() + AWAY_MILLISECONDS, reply: outcome.reply });
@@ -305,7 +305,7 @@ class Smtp implements Transport {
   }
 
   /** Tries the addresses of the server one after another, all within the time limit for one connection. */
-  private async connect(): Promise<SMTPConnection> {
+  private async connect() {
     const deadline = Date.now() + this.patience.connection;
     const { host = '' } = this.server.connection;
     const addresses = await addressesOf(host, this.patience.connection);
@@ -321,7 +321,7 @@ class Smtp implements Transport {
     throw failure;
   }
 
-  private connectTo(host: string, address: string, milliseconds: number): Promise<SMTPConnection> {
+  private connectTo(host: string, address: string, milliseconds: number) {
     const { connection: options, auth } = this.server;
     const connection = new SMTPConnection({
       ...options,
@@ -385,11 +385,11 @@ class Smtp implements Transport {
     return { outcome: result, lost: false, untouched: false };
   }
 
-  private waitLonger({ _socket: socket }: SMTPConnection): void {
+  private waitLonger({ _socket: socket }: SMTPConnection) {
     if (socket) socket.setTimeout(this.patience.answer);
   }
 
-  private async keep(session: Session): Promise<void> {
+  private async keep(session: Session) {
     const { connection } = session;
     // A server that sends more than its answer is out of sync. The next turn would show the surplus as an error.
     await nextTurn();
@@ -413,7 +413,7 @@ class Smtp implements Transport {
   }
 
   /** Politely, but without waiting long for the server's answer. */
-  private hangUp({ connection, idleTimer }: Session): void {
+  private hangUp({ connection, idleTimer }: Session) {
     clearTimeout(idleTimer);
     connection.quit();
     setTimeout(() => connection.close(), 2000).unref();

@@ -38,17 +38,13 @@ export type Reporter = WebhookReporter &
   }>;
 
 /** Delivers undelivered documents after the close of these months, and notifies finance and the auditor. */
-export async function followClose(
-  context: MonthEndContext,
-  reporter: Reporter,
-  closed: readonly Month[],
-): Promise<void> {
+export async function followClose(context: MonthEndContext, reporter: Reporter, closed: readonly Month[]) {
   await deliverDocuments(context, reporter, { recorded: closed.length === 0 });
   await takeDayCheckpoint(context, reporter);
   await sendEmails(context, reporter);
 }
 
-export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
+export async function deliverAll(context: MonthEndContext, reporter: Reporter) {
   await context.database.reading(refuseWhilePaused);
   await deliverDocuments(context, reporter, { recorded: true });
   await takeDayCheckpoint(context, reporter);
@@ -64,7 +60,7 @@ export async function deliverAllForever(
   reporter: Reporter,
   stop: AbortSignal,
   beside: Worker,
-): Promise<void> {
+) {
   await whileNotPaused(context.database, stop, (until) => deliverUntil(context, reporter, until, beside));
 }
 
@@ -106,14 +102,14 @@ export const deliverNumbers = (
   context: MonthEndContext,
   reporter: Pick<Reporter, 'onStart' | 'onDelivery'>,
   numbers: readonly string[],
-): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
+) => deliverThese(optionsOf(context, reporter), numbers);
 
 /** Signs checkpoints, sends every due e-mail without a document, and then requests time stamps. */
 export async function sendEmails(
   context: MonthEndContext,
   { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,
   stop?: AbortSignal,
-): Promise<void> {
+) {
   await signCheckpoints(context);
   await sendOtherEmails({ ...context, composers: COMPOSERS, onEmail, stop });
   if (stop?.aborted) return;
@@ -124,7 +120,7 @@ export const sendTheseEmails = (
   context: MonthEndContext,
   { onEmail }: Pick<Reporter, 'onEmail'>,
   only: readonly number[],
-): Promise<void> => sendOtherEmails({ ...context, composers: COMPOSERS, onEmail, only });
+) => sendOtherEmails({ ...context, composers: COMPOSERS, onEmail, only });
 
 async function deliverDocuments(context: MonthEndContext, reporter: Reporter, { recorded }: { recorded: boolean }) {
   const counted = counting(reporter);

@@ -76,7 +76,7 @@ export async function insertCash(
   tx: Transaction,
   items: readonly OpeningItem[],
   { openingId, cutOverOn, now, eventId }: Carrying,
-): Promise<void> {
+) {
   await execute(
     tx,
     `WITH carried AS (

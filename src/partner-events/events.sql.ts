@@ -70,14 +70,14 @@ export const readLastArchived = queryingValue<number, { partnerId: string }>(`
                       AND e.posted_month = n.posted_month AND e.entry_id = n.entry_id)`);
 
 /** Locks the mark of publishing, and returns the number up to which everything is published. */
-export async function lockPublished(tx: Transaction): Promise<number> {
+export async function lockPublished(tx: Transaction) {
   await execute(tx, `INSERT INTO published_marks (log_no) VALUES (0) ON CONFLICT (only_one) DO NOTHING`);
   const { log_no } = await queryOne<{ log_no: number }>(tx, `SELECT log_no FROM published_marks FOR UPDATE`);
   return log_no;
 }
 
 /** Indexes the rows and facts of a range, and moves the mark. */
-export async function indexEvents(tx: Transaction, range: NumberRange): Promise<void> {
+export async function indexEvents(tx: Transaction, range: NumberRange) {
   await execute(tx, INDEX_EVENTS, { ...range });
   await execute(tx, `UPDATE published_marks SET log_no = :to::bigint`, { to: range.to });
 }

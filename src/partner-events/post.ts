@@ -32,7 +32,7 @@ const UNICAST = new BlockList();
 UNICAST.addSubnet('2000::', 3, 'ipv6');
 
 /** Whether an address belongs to the public internet. An IPv4 address inside an IPv6 address is never public. */
-export function isPublicAddress(address: string): boolean {
+export function isPublicAddress(address: string) {
   if (isIPv6(address)) return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6');
   return isIP(address) === 4 && !NOT_PUBLIC.check(address, 'ipv4');
 }

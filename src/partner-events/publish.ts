@@ -36,7 +36,7 @@ export class Publisher {
    * Publishes everything that is committed now. Gives up after `patience` milliseconds if a transaction, such as a long
    * import, is still recording. Concurrent calls share a run that begins after these calls.
    */
-  publish(patience: number): Promise<void> {
+  publish(patience: number) {
     this.next ??= this.last
       .catch(() => {})
       .then(() => {
@@ -47,7 +47,7 @@ export class Publisher {
     return this.next;
   }
 
-  private async run(deadline: number): Promise<void> {
+  private async run(deadline: number) {
     if (this.waiting !== undefined && !(await this.publishTo(this.waiting, deadline))) return;
     const cut = await this.database.transaction(readCut);
     if (this.published >= cut.to) return;
@@ -55,7 +55,7 @@ export class Publisher {
   }
 
   /** Returns false if events remain, because a transaction of the cut is still recording or the time is up. */
-  private async publishTo(cut: Cut, deadline: number): Promise<boolean> {
+  private async publishTo(cut: Cut, deadline: number) {
     const { database } = this;
     this.waiting = cut;
     if (!(await awaitCut(database, cut, deadline))) return false;

@@ -52,12 +52,12 @@ const RETRY_SECONDS = [5, 30, 120, 600, 1800, 3600, 3 * 3600, 6 * 3600];
 const MOST_SECONDS = 6 * 3600;
 export const PAUSED_AFTER_HOURS = 72;
 
-export async function sendEvents(context: SendContext): Promise<void> {
+export async function sendEvents(context: SendContext) {
   await new Publisher(context.database).publish(PUBLISH_PATIENCE_MILLISECONDS);
   await withSender(context, (sender) => sender.send(false));
 }
 
-export async function sendEventsForever(context: SendContext, stop: AbortSignal): Promise<void> {
+export async function sendEventsForever(context: SendContext, stop: AbortSignal) {
   const failed = new AbortController();
   const either = AbortSignal.any([stop, failed.signal]);
   const sending = withSender(context, (sender) => sender.send(true), either).catch((error: unknown) => {
@@ -110,7 +110,7 @@ class Sender {
   }
 
   /** Sends the events that are due. If `stays` is set, sending continues until the signal to stop. */
-  send(stays: boolean): Promise<void> {
+  send(stays: boolean) {
     const { environment } = this.context;
     const due = dueWebhooks(() => ({ now: environment.now().toISO(), keyChecks: [...this.keys.keys()] }));
     const work = (partnerId: string) => this.turn(partnerId);
@@ -121,7 +121,7 @@ class Sender {
    * Sends a partner's events until none are left, one fails, or other partners get their turn. Returns false after an
    * error.
    */
-  private async turn(partnerId: string): Promise<boolean> {
+  private async turn(partnerId: string) {
     const { database, environment, onEventsFailed } = this.context;
     const poster = openPoster(isProduction(this.context));
     let events = 0;
@@ -146,7 +146,7 @@ class Sender {
   }
 
   /** Returns true if more events may be waiting. */
-  private async sendPage(partnerId: string, poster: Poster, until: number, taken: () => void): Promise<boolean> {
+  private async sendPage(partnerId: string, poster: Poster, until: number, taken: () => void) {
     const { database, environment } = this.context;
     const { webhook, installationId, events } = await database.reading(async (tx) => {
       const [row] = await readWebhooks(tx, partnerId);
@@ -173,7 +173,7 @@ class Sender {
     poster: Poster,
     event: PartnerEvent,
     secrets: readonly Buffer[],
-  ): Promise<boolean> {
+  ) {
     const { database, environment } = this.context;
     const body = writeExactJson(event);
     const seconds = Math.floor(environment.now().toSeconds());
@@ -193,11 +193,7 @@ class Sender {
     return false;
   }
 
-  private async fail(
-    webhook: WebhookRow,
-    sent: Parameters<typeof acknowledge>[1],
-    answer: Answer | string,
-  ): Promise<void> {
+  private async fail(webhook: WebhookRow, sent: Parameters<typeof acknowledge>[1], answer: Answer | string) {
     const { database, environment, actor, onWebhookFailed } = this.context;
     const now = environment.now();
     const reason = typeof answer === 'string' ? answer.slice(0, 300) : `it answered ${answer.status}`;

@@ -18,10 +18,10 @@ export function secretOf(key: string, { installationId, partnerId, version }: Se
 }
 
 /** A secret in the format that partners configure. */
-export const secretText = (secret: Buffer): string => `whsec_${secret.toString('base64')}`;
+export const secretText = (secret: Buffer) => `whsec_${secret.toString('base64')}`;
 
 /** Identifies a key without revealing it. */
-export const keyCheck = (key: string): string => hmac(key, 'webhook key check').toString('hex').slice(0, 16);
+export const keyCheck = (key: string) => hmac(key, 'webhook key check').toString('hex').slice(0, 16);
 
 type Keys = Pick<Environment, 'webhookKey' | 'webhookKeyBefore'>;
 
@@ -30,7 +30,7 @@ export const keysByCheck = ({ webhookKey, webhookKeyBefore }: Keys): ReadonlyMap
   new Map([webhookKey, webhookKeyBefore].flatMap((key) => (key === undefined ? [] : [[keyCheck(key), key]])));
 
 /** The key of the environment. Refusal: webhook_key_unusable. */
-export function requiredKey({ webhookKey }: Keys): string {
+export function requiredKey({ webhookKey }: Keys) {
   if (webhookKey !== undefined) return webhookKey;
   throw refuse('webhook_key_unusable', { variable: WEBHOOK_SIGNING_KEY, reason: 'is not set' });
 }

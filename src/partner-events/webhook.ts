@@ -165,8 +165,7 @@ async function rowNamed(tx: Transaction, partnerId: string) {
   throw refuse('webhook_missing', { partner_id: partnerId });
 }
 
-export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'>): boolean =>
-  environment.name === 'production';
+export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'>) => environment.name === 'production';
 
 const hoursAfter = (now: DateTime<true>, hours: number) => now.plus({ hours }).toUTC().toISO();
 
@@ -185,7 +184,7 @@ async function checkPosition(tx: Transaction, partnerId: string, after: number |
 }
 
 /** Removes the query of a URL, because partners put their own keys there. */
-export function withoutSecrets(url: string): string {
+export function withoutSecrets(url: string) {
   if (!URL.canParse(url)) return url.replace(/[?#].*$/s, '').slice(0, 200);
   const { origin, pathname, protocol } = new URL(url);
   return /^https?:$/.test(protocol) ? `${origin}${pathname}` : `${protocol}…`;

@@ -94,7 +94,7 @@ type WebhookState = Readonly<{
   position: number;
 }>;
 
-export async function acknowledge(tx: Transaction, sent: WebhookState): Promise<boolean> {
+export async function acknowledge(tx: Transaction, sent: WebhookState) {
   const acknowledged = await execute(
     tx,
     `UPDATE webhooks
@@ -110,7 +110,7 @@ export async function acknowledge(tx: Transaction, sent: WebhookState): Promise<
 export async function recordFailure(
   tx: Transaction,
   failed: WebhookState & { reason: string; now: string; next: string; pause: boolean },
-): Promise<boolean> {
+) {
   const recorded = await execute(
     tx,
     `UPDATE webhooks

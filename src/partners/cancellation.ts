@@ -27,7 +27,7 @@ export type CancellationTerms = Readonly<{
 export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(
   terms: readonly Terms[],
   day: string,
-): Terms | undefined {
+) {
   const found = terms.findLast(({ from }) => from === null || from <= day);
   return found?.window_days === null ? undefined : found;
 }
@@ -60,7 +60,7 @@ export function mergedTerms(
 export const WITHOUT_TERMS = `${plural(DAYS_WITHOUT_TERMS, 'day')}, in proportion`;
 
 /** Returns `14 days, then pro rata by cover, cut kept by partner; none from 2026-08-10`. */
-export function cancellationText(terms: readonly CancellationTerms[] | null): string | null {
+export function cancellationText(terms: readonly CancellationTerms[] | null) {
   if (terms === null || terms.length === 0) return null;
   return terms.map((each) => termsText(each) + (each.from === null ? '' : ` from ${each.from}`)).join('; ');
 }

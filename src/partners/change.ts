@@ -92,7 +92,7 @@ export function changedPartner(stored: PartnerView | undefined, change: RecordCh
   return recordOf(record, change);
 }
 
-function setAt(tree: Tree, path: string, value: Value): void {
+function setAt(tree: Tree, path: string, value: Value) {
   const [first = '', ...rest] = path.split('.');
   if (rest.length > 0) {
     const inner = { ...(tree[first] as Tree | undefined) };
@@ -104,7 +104,7 @@ function setAt(tree: Tree, path: string, value: Value): void {
 }
 
 /** The rate and the cancellation terms of a known policy change from a day on. */
-function setDated(policy: Tree, isNew: boolean, change: RecordChange): void {
+function setDated(policy: Tree, isNew: boolean, change: RecordChange) {
   const { policyId, rate, rateFrom, windowDays, afterWindow, cut, beforeCoverOnly, termsFrom } = change;
   const dated = (field: string, day: string | undefined) => {
     if (policyId === undefined) throw refuseField('policyId', '', 'is missing');

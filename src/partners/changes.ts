@@ -63,7 +63,7 @@ export async function recordPartnerChanges(
   actor: Actor,
   changed: readonly PartnerChange[],
   { importEvent, now }: { importEvent: number; now: string },
-): Promise<void> {
+) {
   await recordEvents(
     tx,
     actor,

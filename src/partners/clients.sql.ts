@@ -27,7 +27,7 @@ export const insertSecret = executing<NewSecret>(`
 export async function insertRevocation(
   tx: Transaction,
   revocation: { clientId: string; eventId: number; now: string },
-): Promise<boolean> {
+) {
   const recorded = await execute(
     tx,
     `INSERT INTO client_revocations (client_id, revoked_at, event_id)
@@ -89,7 +89,7 @@ export function readClients(
  * Whether the client belongs to the partner and is not revoked. Every request asks, so a revocation takes effect at
  * once.
  */
-export const clientLives = (clientId: string, partnerId: string): string =>
+export const clientLives = (clientId: string, partnerId: string) =>
   `(EXISTS (SELECT FROM api_clients WHERE client_id = ${clientId} AND partner_id = ${partnerId})
     AND NOT EXISTS (SELECT FROM client_revocations WHERE client_id = ${clientId}))`;
 

@@ -94,11 +94,7 @@ export const readParents = querying<{ partner_id: string; parent: string | null 
  * Inserts and updates policies. Keeps policies that the file omits. If a file's first rate has a day, days before it
  * keep the rates that they had. Returns the partners whose policies changed.
  */
-export async function upsertPolicies(
-  tx: Transaction,
-  partners: readonly PartnerRecord[],
-  now: string,
-): Promise<string[]> {
+export async function upsertPolicies(tx: Transaction, partners: readonly PartnerRecord[], now: string) {
   const policies = partners.flatMap(({ partner_id, policies: own }) =>
     own.map((policy) => ({
       ...policy,
@@ -169,7 +165,7 @@ export async function recordTerms(
   tx: Transaction,
   changed: readonly PolicyTerms[],
   { now, eventId }: { now: string; eventId: number },
-): Promise<void> {
+) {
   const rows = changed.flatMap(({ terms, ...policy }) => terms.map((each) => ({ ...policy, ...each })));
   await execute(
     tx,
@@ -308,7 +304,7 @@ export async function readPartnerNames(
   tx: Transaction,
   ids: readonly string[] | null = null,
   limit: number | null = null,
-): Promise<Map<string, string>> {
+) {
   const rows = await query<{ partner_id: string; name: string }>(
     tx,
     `SELECT partner_id, name FROM partners WHERE :ids::text[] IS NULL OR partner_id = ANY (:ids::text[])

@@ -5,7 +5,7 @@ import { PartnerView } from './partners.sql.ts';
 type Terms = Pick<PartnerView, 'payment_terms_days' | 'payment_terms_end_of_month' | 'payment_terms_day'>;
 
 /** Returns `30 days, end of month, next day 15 of a month`. */
-export function paymentTermsText(terms: Terms, issuerDays?: number): string {
+export function paymentTermsText(terms: Terms, issuerDays?: number) {
   const { payment_terms_days: days, payment_terms_end_of_month: endOfMonth, payment_terms_day: day } = terms;
   const issuers = issuerDays === undefined ? "the issuer's days" : `${plural(issuerDays, 'day')} (the issuer's)`;
   return [

@@ -10,7 +10,7 @@ import { Asked, readRecordedWeAre, upsertWeAre } from './partners.sql.ts';
  * Records the setting while the ledger has no row. After the first row, refuses a setting that differs from the
  * recorded role.
  */
-export async function settleWeAre(tx: Transaction, { we_are: asked }: Asked): Promise<void> {
+export async function settleWeAre(tx: Transaction, { we_are: asked }: Asked) {
   const { recorded, free } = await readRecordedWeAre(tx);
   if (recorded === asked) return;
   if (recorded !== null && !free) throw refuse('we_are_fixed', { asked, recorded });

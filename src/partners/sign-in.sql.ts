@@ -62,7 +62,7 @@ export async function usePartnerLink(
 export async function readPartnerSession(
   tx: Transaction,
   { secret, ...given }: Readonly<{ secret: string; now: string; idleSince: string }>,
-): Promise<PartnerSession | undefined> {
+) {
   if (!SECRET.test(secret)) return undefined;
   const [session] = await query<PartnerSession>(
     tx,
@@ -74,10 +74,7 @@ export async function readPartnerSession(
   return session;
 }
 
-export async function touchPartnerSession(
-  tx: Transaction,
-  { secret, now }: Readonly<{ secret: string; now: string }>,
-): Promise<void> {
+export async function touchPartnerSession(tx: Transaction, { secret, now }: Readonly<{ secret: string; now: string }>) {
   await execute(
     tx,
     `UPDATE partner_sessions SET last_seen_at = :now::timestamptz
@@ -86,12 +83,12 @@ export async function touchPartnerSession(
   );
 }
 
-export async function endPartnerSession(tx: Transaction, secret: string): Promise<void> {
+export async function endPartnerSession(tx: Transaction, secret: string) {
   await execute(tx, `DELETE FROM partner_sessions WHERE sha256 = :sha256`, { sha256: hashOf(secret) });
 }
 
 /** Deletes all links and sessions after a restore, so that every contact must request a new link. */
-export async function forgetPartnerSignIns(tx: Transaction): Promise<void> {
+export async function forgetPartnerSignIns(tx: Transaction) {
   await execute(tx, `DELETE FROM partner_sessions`);
   await execute(tx, `DELETE FROM partner_sign_in_links`);
 }

@@ -40,7 +40,7 @@ export async function takePartnerLink(
   tx: Transaction,
   { environment, settings }: Installation,
   { secret, network }: Readonly<{ secret: string; network: string }>,
-): Promise<string | undefined> {
+) {
   const at = environment.now();
   const now = at.toISO();
   const contact = await usePartnerLink(tx, { secret, now });

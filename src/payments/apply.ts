@@ -43,7 +43,7 @@ type ApplyRequest = Readonly<{
 }>;
 
 /** Returns the id of the event. */
-export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<number> {
+export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest) {
   await lockPayments(tx);
   const { paymentId, numbers, creditNotes = [] } = request;
   const state = await paymentState(tx, paymentId);
@@ -196,7 +196,7 @@ export async function assumePayer(
   context: PaymentContext,
   state: PaymentState,
   documents: readonly PayableRow[],
-): Promise<void> {
+) {
   const { payment_id, partner_id: from_partner_id, unapplied } = state;
   if (!payerIsOpen(state)) return;
   const partner_id = await payerOf(tx, state, documents);
@@ -232,7 +232,7 @@ export async function applyTo(
   state: PaymentState,
   document: PayableRow,
   { amount, whole, owed, fee, evidence, appliedOn, confidence = '1' }: Application,
-): Promise<void> {
+) {
   const usedUp = amount.equals(money(state.unapplied, state));
   const balance = money(document.balance, state);
   const kept = fee ?? Amount.zero(state.currency);
@@ -255,14 +255,13 @@ export async function applyTo(
 const payerIsOpen = (state: PaymentState) =>
   state.payer_at_receipt === null && !state.payer_named && isZero(state.applied);
 
-export const money = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
+export const money = (text: string, { currency }: { currency: string }) => Amount.of(text, currency);
 
-export const smaller = (one: Amount, other: Amount): Amount => (one.minus(other).isPositive() ? other : one);
+export const smaller = (one: Amount, other: Amount) => (one.minus(other).isPositive() ? other : one);
 
-export const remaining = (state: PaymentState): Amount =>
-  money(state.amount, state).minus(money(state.reversed, state));
+export const remaining = (state: PaymentState) => money(state.amount, state).minus(money(state.reversed, state));
 
-export const applicable = (state: PaymentState, document: PayableRow): Amount =>
+export const applicable = (state: PaymentState, document: PayableRow) =>
   smaller(money(state.unapplied, state), money(document.balance, state));
 
 export async function paymentState(tx: Transaction, paymentId: number): Promise<PaymentState> {
@@ -285,7 +284,7 @@ const notApplicable = (
   remedies?: readonly Remedy[],
 ) => refuse('payment_not_applicable', { payment_id, number, reason, ...(remedies && { remedies }) });
 
-export function whyNotPayable(state: PaymentState, document: PayableRow): string | undefined {
+export function whyNotPayable(state: PaymentState, document: PayableRow) {
   const reason = whyTakesNoPayment(document);
   if (reason !== undefined) return reason;
   if (document.currency !== state.currency)
@@ -294,7 +293,7 @@ export function whyNotPayable(state: PaymentState, document: PayableRow): string
   return undefined;
 }
 
-export function whyTakesNoPayment(document: PayableRow): string | undefined {
+export function whyTakesNoPayment(document: PayableRow) {
   if (document.document === 'credit_note') return 'it is a credit note: money is owed to the partner';
   if (document.document === 'statement') return 'it is a statement: the processor routes its payments';
   if (document.status === 'void')
@@ -322,7 +321,7 @@ export async function unapplyPayment(
   tx: Transaction,
   caller: Caller,
   request: { paymentId: number; reason?: string; number?: string | undefined },
-): Promise<void> {
+) {
   await lockPayments(tx);
   const { paymentId, number, reason } = request;
   await paymentState(tx, paymentId);

@@ -18,11 +18,7 @@ type AssignRequest = Readonly<{
 }>;
 
 /** Returns the previous payer, or null if the payment had no payer. */
-export async function assignPayment(
-  tx: Transaction,
-  caller: Caller,
-  { paymentId, partnerId }: AssignRequest,
-): Promise<string | null> {
+export async function assignPayment(tx: Transaction, caller: Caller, { paymentId, partnerId }: AssignRequest) {
   await lockPayments(tx);
   const state = await paymentState(tx, paymentId);
   if ((await readPartners(tx, partnerId)).length === 0) throw refuse('partner_unknown', { partner_id: partnerId });

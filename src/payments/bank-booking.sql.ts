@@ -1,4 +1,4 @@
-import { query, querying, Transaction } from '#database/transaction';
+import { query, querying, queryingFirst, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 import { BankLineState } from './enums.ts';
 
@@ -35,7 +35,7 @@ export async function insertBookings(
   tx: Transaction,
   { now, today, eventId, earliest }: PaymentContext,
   rows: readonly NewBooking[],
-): Promise<void> {
+) {
   if (rows.length === 0) return;
   await query(
     tx,

@@ -24,7 +24,7 @@ export type BookRequest = Readonly<{
 const TRANSFERS = 'assets:transfers';
 export const BANK_CHARGES = 'expenses:bank-charges';
 
-export const lineName = (bankLineId: number): string => `bank line ${bankLineId}`;
+export const lineName = (bankLineId: number) => `bank line ${bankLineId}`;
 
 /** The accounts to which money that is not a customer's may be booked (SQL function is_bookable). */
 const LEDGER_ACCOUNT = /^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$/;

@@ -15,10 +15,7 @@ type Owing = Readonly<{
  * Returns the document with the largest balance, or the first of several such documents. The fee must leave a part of
  * that balance to be paid.
  */
-export const bearerOf = <Document>(
-  documents: readonly Document[],
-  balanceOf: (document: Document) => Amount,
-): Document | undefined =>
+export const bearerOf = <Document>(documents: readonly Document[], balanceOf: (document: Document) => Amount) =>
   documents.reduce<Document | undefined>(
     (most, each) => (most === undefined || balanceOf(each).minus(balanceOf(most)).isPositive() ? each : most),
     undefined,
@@ -28,7 +25,7 @@ export function whoBearsFee<Document extends Owing>(
   { payment_id }: { payment_id: number },
   documents: readonly Document[],
   fee: Amount,
-): Document | undefined {
+) {
   const balanceOf = ({ balance, currency }: Owing) => Amount.of(balance, currency);
   const bearer = bearerOf(documents, balanceOf);
   if (bearer === undefined) return undefined;
@@ -44,7 +41,7 @@ export function whoBearsFee<Document extends Owing>(
 export function refuseUnfitFee(
   settings: SmallDifferences,
   { paymentId: payment_id, paid, fee, owed }: { paymentId: number; paid: Amount; fee: Amount; owed: Amount },
-): void {
+) {
   const because = (reason: string) => refuse('bank_fee_not_applicable', { payment_id, fee: fee.forPeople(), reason });
   const most = Amount.of(settings[fee.currency] ?? '0', fee.currency);
   if (fee.minus(most).isPositive()) {

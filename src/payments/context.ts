@@ -26,7 +26,7 @@ export type PaymentContext = Readonly<{
   earliest: string | null;
 }>;
 
-export async function lockPayments(tx: Transaction): Promise<void> {
+export async function lockPayments(tx: Transaction) {
   await lockLedgerShared(tx);
   await takeLock(tx, LOCKS.payments);
 }
@@ -52,7 +52,7 @@ export function dayOfAction(
   caller: Caller,
   given: string | undefined,
   { earliest, what, otherwise }: { earliest: string; what: string; otherwise?: string },
-): string {
+) {
   const today = todayOf(caller);
   if (given === undefined) {
     const day = otherwise ?? today;
@@ -64,7 +64,7 @@ export function dayOfAction(
 }
 
 /** Returns the reason why the journal entry is dated later than the action, or undefined if the dates are the same. */
-export function enteredLater(on: string, entryOn: string): string | undefined {
+export function enteredLater(on: string, entryOn: string) {
   if (entryOn <= on) return undefined;
   return entryOn.slice(0, 7) > on.slice(0, 7) && entryOn.endsWith('-01')
     ? `The books of ${on.slice(0, 7)} are closed, so its journal entry is dated ${entryOn}.`
@@ -72,6 +72,6 @@ export function enteredLater(on: string, entryOn: string): string | undefined {
 }
 
 /** Requests the opening or closing of payment links, for documents whose balance changed. */
-export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
+export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]) {
   if (documentIds.length > 0) await requestChecks(tx, { ids: [...new Set(documentIds)] });
 }

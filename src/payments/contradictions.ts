@@ -67,7 +67,7 @@ function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, it
 }
 
 /** Whether the names in a receipt belong only to partners unrelated to the account's partner. */
-export const isOfAnother = (receipt: Receipt, known: string, items: OpenItems): boolean =>
+export const isOfAnother = (receipt: Receipt, known: string, items: OpenItems) =>
   isUnderOtherName(receipt, known, items) ||
   (receipt.payer === undefined &&
     items.namesIn(receipt).some(({ ids }) => ![...ids].some((id) => items.areRelated(known, id))));
@@ -115,7 +115,7 @@ function exactlyAnother(
   return `${numbers} ${open.length > 1 ? 'are' : 'is'} named, but the amount is exactly that of ${first.number}${of}`;
 }
 
-export const balanceOf = (documents: readonly Payable[], currency: string): Amount =>
+export const balanceOf = (documents: readonly Payable[], currency: string) =>
   documents
     .filter(({ status }) => status === 'open')
     .reduce((sum, { balance }) => sum.plus(balance), Amount.zero(currency));

@@ -49,7 +49,7 @@ export async function readDebts(tx: Transaction, question: DebtsQuestion): Promi
 }
 
 /** What the partner is asked to pay of the invoice. */
-export const dunned = ({ balance, disputed, currency }: OwedRow): Amount =>
+export const dunned = ({ balance, disputed, currency }: OwedRow) =>
   Amount.of(balance, currency).minus(Amount.of(disputed, currency));
 
 function reasonNow(row: OwedRow, { small_difference }: Settings): SkipReason | null {
@@ -59,14 +59,14 @@ function reasonNow(row: OwedRow, { small_difference }: Settings): SkipReason | n
 }
 
 /** What credit and cash leave to pay of these invoices in a currency. */
-export const leftToPay = (rows: readonly OwedRow[], currency: string): Amount =>
+export const leftToPay = (rows: readonly OwedRow[], currency: string) =>
   rows.reduce(
     (sum, row) => (row.currency === currency ? sum.plus(Amount.of(row.left_to_pay ?? '0', currency)) : sum),
     Amount.zero(currency),
   );
 
 /** Whether these invoices reach the smallest sum of a reminder in one of their currencies. */
-export const isWorthALetter = (rows: readonly OwedRow[], { reminder_minimum: least }: Settings): boolean =>
+export const isWorthALetter = (rows: readonly OwedRow[], { reminder_minimum: least }: Settings) =>
   rows.some(
     ({ currency }) => !leftToPay(rows, currency).isLessThan(Amount.of(least[currency] ?? least['*'] ?? '0', currency)),
   );

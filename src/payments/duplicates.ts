@@ -212,36 +212,36 @@ class Comparison {
     this.sameAmount = candidate.currency === reported.amount.currency && this.isAmountEqual();
   }
 
-  private isAmountEqual(): boolean {
+  private isAmountEqual() {
     const { candidate, reported } = this;
     const amount =
       this.byBank && this.isLink ? leftOn(candidate, reported.on) : Amount.of(candidate.amount, candidate.currency);
     return amount.equals(reported.amount) && candidate.stays;
   }
 
-  get isLink(): boolean {
+  get isLink() {
     return this.candidate.method === 'link';
   }
 
-  get days(): number {
+  get days() {
     return daysApart(this.reported.on, this.candidate.received_on);
   }
 
   /** Each bank line is separate money. A line cannot report money that already reached the bank. */
-  get reachedBank(): boolean {
+  get reachedBank() {
     return this.byBank && (this.candidate.reported_by_bank || this.candidate.paid_out);
   }
 
-  get lineInAnotherFile(): string | undefined {
+  get lineInAnotherFile() {
     return this.reported.inOtherFiles?.get(this.candidate.payment_id);
   }
 
-  get samePartner(): boolean {
+  get samePartner() {
     const { partner_id } = this.candidate;
     return partner_id !== null && this.reported.partners.includes(partner_id);
   }
 
-  get otherPartner(): boolean {
+  get otherPartner() {
     const { partner_id } = this.candidate;
     const { partners, partnersByName } = this.reported;
     if (partner_id === null) return false;
@@ -249,33 +249,33 @@ class Comparison {
     return partnersByName.length > 0 && !partnersByName.includes(partner_id);
   }
 
-  get sameDocument(): boolean {
+  get sameDocument() {
     return this.candidate.documents.some((number) => this.reported.documents.includes(number));
   }
 
-  get otherPartnerOrDocument(): boolean {
+  get otherPartnerOrDocument() {
     const bothName = this.reported.documents.length > 0 && this.candidate.documents.length > 0;
     return this.otherPartner || (bothName && !this.sameDocument);
   }
 
-  get otherPayment(): boolean {
+  get otherPayment() {
     if (this.byBank) return this.otherPartner || this.reachedBank;
     if (this.reported.source === 'hand') return this.otherPartnerOrDocument;
     // The processor has already reported the candidate, with different ids.
     return this.candidate.reported_by_processor;
   }
 
-  get sameWords(): boolean {
+  get sameWords() {
     return this.candidate.references.some((known) =>
       this.reported.references.some((given) => normalizeReference(known) === normalizeReference(given)),
     );
   }
 
-  get referenceInCandidate(): string | undefined {
+  get referenceInCandidate() {
     return this.reported.references.find((given) => containsReference(this.candidate.references, given));
   }
 
-  get processorId(): string | undefined {
+  get processorId() {
     const { candidate, reported } = this;
     const given = this.referenceInCandidate;
     if (reported.source === 'processor') return given;
@@ -287,7 +287,7 @@ class Comparison {
   }
 
   /** The document number that is the reference of both payments, if both are for that document. */
-  get documentNumber(): string | undefined {
+  get documentNumber() {
     if (this.byBank) {
       return this.candidate.references.find((known) =>
         [this.candidate.documents, this.reported.documents].every((numbers) =>
@@ -303,7 +303,7 @@ class Comparison {
    * The shared reference that distinguishes payments: it has a digit and is not a document number. A reference that
    * only people entered is evidence only for the same document, because a partner may reuse a reference.
    */
-  get reference(): string | undefined {
+  get reference() {
     const { candidate, reported } = this;
     if (this.byBank) {
       return candidate.references.find(
@@ -318,7 +318,7 @@ class Comparison {
     });
   }
 
-  get sharedReference(): string | undefined {
+  get sharedReference() {
     const number = this.days <= DOCUMENT_NUMBER_DAYS ? this.documentNumber : undefined;
     return number ?? (this.days <= REFERENCE_DAYS ? this.reference : undefined);
   }
@@ -327,19 +327,19 @@ class Comparison {
    * Our document numbers are recognized by their form. A number of the previous system is recognized if one of the
    * payments is for the document with this number.
    */
-  private isDocumentNumber(text: string): boolean {
+  private isDocumentNumber(text: string) {
     const named = [...this.candidate.documents, ...this.reported.documents];
     return isDocumentNumber(text) || named.some((each) => normalizeReference(each) === normalizeReference(text));
   }
 
-  private get byBank(): boolean {
+  private get byBank() {
     return this.reported.source === 'bank';
   }
 }
 
 // --- References ---
 
-export const processorIds = (texts: readonly string[]): string[] => [
+export const processorIds = (texts: readonly string[]) => [
   ...new Set(texts.flatMap((text) => PROCESSORS.flatMap(({ events }) => events.paymentIds(text)))),
 ];
 
@@ -351,7 +351,7 @@ const LEAST_CHARACTERS_INSIDE = 8;
 /** Texts without a digit ("wire transfer") occur with any payment. */
 const isDistinctive = (text: string) => /\d/.test(text) && meaningful(text) !== undefined;
 
-export function containsReference(texts: readonly string[], reference: string): boolean {
+export function containsReference(texts: readonly string[], reference: string) {
   const wanted = normalizeReference(reference);
   if (wanted.length < LEAST_CHARACTERS || !isDistinctive(reference)) return false;
   return texts.some((text) => {

@@ -19,7 +19,7 @@ export type Receipt = Readonly<{
   payer?: string | undefined;
 }>;
 
-export const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_account ?? payer_name ?? '';
+export const accountOf = ({ payer_account, payer_name }: Receipt) => payer_account ?? payer_name ?? '';
 
 export type Evidence = Readonly<{
   rule:

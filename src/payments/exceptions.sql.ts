@@ -126,7 +126,7 @@ export const readExceptionalPayments = querying<ExceptionalPayment, { ids: reado
   WHERE b.unapplied > 0`);
 
 /** Reads the bank's texts and names of lines, by exception. */
-export async function readLineTexts(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
+export async function readLineTexts(tx: Transaction, ids: readonly string[]) {
   const rows = await query<{ exception: string; text: string }>(
     tx,
     `SELECT 'line-' || l.bank_line_id AS exception, ${textOf('l')} AS text
@@ -154,7 +154,7 @@ export async function insertClosing(
   tx: Transaction,
   { now, eventId }: PaymentContext,
   { exception, kind, reason }: { exception: string; kind: ClosableKind; reason: string },
-): Promise<void> {
+) {
   const line = kind === 'bank_line' ? exception.replace('line-', '') : null;
   const statement = kind === 'bank_statement' ? exception.replace('bank-statement-', '') : null;
   const payment = kind === 'possible_duplicate' || kind === 'digits_swapped' ? exception.replace('payment-', '') : null;

@@ -162,9 +162,7 @@ function inScope(payment: MatchedPayment, scope: Scope) {
   };
 }
 
-export function countKinds(
-  exceptions: readonly Pick<PaymentException, 'kind'>[],
-): Partial<Record<ExceptionKind, number>> {
+export function countKinds(exceptions: readonly Pick<PaymentException, 'kind'>[]) {
   const counts: Partial<Record<ExceptionKind, number>> = {};
   for (const { kind } of exceptions) counts[kind] = (counts[kind] ?? 0) + 1;
   return counts;

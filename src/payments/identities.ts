@@ -5,15 +5,14 @@
 import { normalizeReference } from './bank/statement.ts';
 
 /** `line` identifies the line within its account. */
-export const bankIdentity = (account: string, line: string): string => `bank|${account}|${line}`;
+export const bankIdentity = (account: string, line: string) => `bank|${account}|${line}`;
 
 /** `account` is the connected account, or empty for our own processor account. */
-export const processorIdentity = (account: string, id: string): string => `processor|${account}|${id}`;
+export const processorIdentity = (account: string, id: string) => `processor|${account}|${id}`;
 
 /** The identity of a payment from a share that arrived after its quote was billed. */
-export const shareIdentity = (account: string, allocation: number): string =>
-  processorIdentity(account, `share ${allocation}`);
-export const isShareIdentity = (identity: string): boolean => /^processor\|[^|]+\|share \d+$/.test(identity);
+export const shareIdentity = (account: string, allocation: number) => processorIdentity(account, `share ${allocation}`);
+export const isShareIdentity = (identity: string) => /^processor\|[^|]+\|share \d+$/.test(identity);
 
 type HandEntry = Readonly<{
   partnerId: string;
@@ -25,7 +24,7 @@ type HandEntry = Readonly<{
 }>;
 
 /** The day distinguishes manual entries only if they name no document. */
-export const handIdentity = ({ partnerId, number, currency, amount, reference, receivedOn }: HandEntry): string =>
+export const handIdentity = ({ partnerId, number, currency, amount, reference, receivedOn }: HandEntry) =>
   [
     'hand',
     number ?? partnerId,
@@ -35,5 +34,5 @@ export const handIdentity = ({ partnerId, number, currency, amount, reference, r
     number === undefined ? receivedOn : '',
   ].join('|');
 
-export const handDuplicateIdentity = (partnerId: string, paymentId: number, reference: string): string =>
+export const handDuplicateIdentity = (partnerId: string, paymentId: number, reference: string) =>
   ['hand', partnerId, paymentId, normalizeReference(reference)].join('|');

@@ -34,11 +34,7 @@ export type NewPayment = Readonly<{
 }>;
 
 /** Returns the ids of the payments, by identity. */
-export async function insertPayments(
-  tx: Transaction,
-  context: PaymentContext,
-  rows: readonly NewPayment[],
-): Promise<Map<string, number>> {
+export async function insertPayments(tx: Transaction, context: PaymentContext, rows: readonly NewPayment[]) {
   const inserted = await query<{ payment_id: number; identity: string }>(
     tx,
     `INSERT INTO payments (
@@ -139,11 +135,7 @@ const insertSmallDifferences = inserting<NewApplication>(
    WHERE r.small_difference IS NOT NULL`,
 );
 
-export async function insertApplications(
-  tx: Transaction,
-  context: PaymentContext,
-  rows: readonly NewApplication[],
-): Promise<void> {
+export async function insertApplications(tx: Transaction, context: PaymentContext, rows: readonly NewApplication[]) {
   await insertApplicationRows(tx, context, rows);
   await insertSmallDifferences(tx, context, rows);
 }
@@ -182,11 +174,7 @@ export type NewReversal = Readonly<{
 }>;
 
 /** Returns the ids by identity. If a reversal takes money from applications, the caller undoes these applications. */
-export async function insertReversals(
-  tx: Transaction,
-  context: PaymentContext,
-  rows: readonly NewReversal[],
-): Promise<Map<string, number>> {
+export async function insertReversals(tx: Transaction, context: PaymentContext, rows: readonly NewReversal[]) {
   const inserted = await query<{ payment_reversal_id: number; identity: string }>(
     tx,
     `INSERT INTO payment_reversals (

@@ -80,7 +80,7 @@ export class OpenItems {
     this.names = new PayerNames(payers);
   }
 
-  private put(payable: Payable): void {
+  private put(payable: Payable) {
     const { number, partner_id, status, balance } = payable;
     const before = this.payables.get(number);
     if (before?.status === 'open') this.openWithBalance.get(before.balance.forPeople())?.delete(number);
@@ -155,13 +155,13 @@ export class OpenItems {
     return [...this.paidBy(payerId)].flatMap((each) => this.openOf(each, currency)).sort(byDueDate);
   }
 
-  private paidBy(payerId: string): Set<string> {
+  private paidBy(payerId: string) {
     const found = new Set([payerId]);
     for (const each of found) for (const child of this.childrenOf.get(each) ?? []) found.add(child);
     return found;
   }
 
-  private payersOf(partnerId: string): string[] {
+  private payersOf(partnerId: string) {
     const found: string[] = [];
     for (let at: string | null = partnerId; at !== null && !found.includes(at); ) {
       found.push(at);
@@ -171,16 +171,16 @@ export class OpenItems {
   }
 
   /** Whether the payer is the partner itself, its parent, or a parent further up. */
-  paysFor(payerId: string, partnerId: string): boolean {
+  paysFor(payerId: string, partnerId: string) {
     return this.payersOf(partnerId).includes(payerId);
   }
 
-  areRelated(one: string, other: string): boolean {
+  areRelated(one: string, other: string) {
     return this.paysFor(one, other) || this.paysFor(other, one);
   }
 
   /** Returns the partners that pay for this partner, the nearest payer first. */
-  payersOfAll(partnerIds: readonly string[]): string[] {
+  payersOfAll(partnerIds: readonly string[]) {
     const [first = '', ...others] = partnerIds;
     return this.payersOf(first).filter((payer) => others.every((each) => this.paysFor(payer, each)));
   }
@@ -213,16 +213,16 @@ export class OpenItems {
     });
   }
 
-  knownPayer({ payer, payer_account }: Pick<Receipt, 'payer' | 'payer_account'>): string | undefined {
+  knownPayer({ payer, payer_account }: Pick<Receipt, 'payer' | 'payer_account'>) {
     return payer ?? this.partnerOfAccount(payer_account);
   }
 
-  partnerOfAccount(account: string | undefined): string | undefined {
+  partnerOfAccount(account: string | undefined) {
     return account === undefined ? undefined : (this.accounts.get(account) ?? undefined);
   }
 
   /** An account that two partners use identifies neither. */
-  learn({ payer_account, payer_name }: Pick<Receipt, 'payer_account' | 'payer_name'>, partnerId: string): void {
+  learn({ payer_account, payer_name }: Pick<Receipt, 'payer_account' | 'payer_name'>, partnerId: string) {
     if (payer_account === undefined) return;
     const known = this.accounts.get(payer_account);
     if (known !== undefined && known !== partnerId) this.accounts.set(payer_account, null);
@@ -230,7 +230,7 @@ export class OpenItems {
       this.accounts.set(payer_account, partnerId);
   }
 
-  nameOf(partnerId: string): string {
+  nameOf(partnerId: string) {
     return this.payers.get(partnerId)?.name ?? '';
   }
 
@@ -250,16 +250,16 @@ export class OpenItems {
     ];
   }
 
-  partnersNamedIn(text: string): string[] {
+  partnersNamedIn(text: string) {
     return this.names.namedIn(text);
   }
 
   /** Returns the limit in money, without the percentage limit. */
-  largestSmallDifference(currency: string): Amount {
+  largestSmallDifference(currency: string) {
     return Amount.of(this.smallDifferences[currency] ?? '0', currency);
   }
 
-  isSmallDifference(short: Amount, owed: Amount): boolean {
+  isSmallDifference(short: Amount, owed: Amount) {
     return isSmallDifference(this.smallDifferences, short, owed);
   }
 
@@ -269,13 +269,13 @@ export class OpenItems {
       amount: Amount;
       small_difference: Amount | undefined;
     }>[],
-  ): void {
+  ) {
     for (const { document, amount, small_difference } of applied) {
       this.lower(document, amount.plus(small_difference ?? Amount.zero(amount.currency)));
     }
   }
 
-  place(placed: readonly PlacedCredit[]): void {
+  place(placed: readonly PlacedCredit[]) {
     for (const { credit, document, amount } of placed) {
       this.lower(document, amount);
       const open = this.creditNotes.get(credit.number) ?? credit;
@@ -283,7 +283,7 @@ export class OpenItems {
     }
   }
 
-  private lower({ number }: Payable, by: Amount): void {
+  private lower({ number }: Payable, by: Amount) {
     const payable = this.payables.get(number) as Payable;
     const balance = payable.balance.minus(by);
     this.put({ ...payable, balance, status: balance.isZero() ? 'paid' : 'open' });

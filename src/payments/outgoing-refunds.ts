@@ -95,7 +95,7 @@ function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): Matched
   return [{ refund, evidence: `the same amount, and the line names ${name}` }];
 }
 
-export function byLine<Row extends { readonly bank_line_id: number }>(rows: readonly Row[]): Map<number, Row[]> {
+export function byLine<Row extends { readonly bank_line_id: number }>(rows: readonly Row[]) {
   const found = new Map<number, Row[]>();
   for (const row of rows) {
     const own = found.get(row.bank_line_id);
@@ -149,6 +149,6 @@ export async function matchRecordedRefunds(
   tx: Transaction,
   context: PaymentContext,
   refund: { currency: string; amount: string },
-): Promise<void> {
+) {
   await matchDebits(tx, context, await readUnmatchedDebits(tx, refund));
 }

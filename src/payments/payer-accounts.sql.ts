@@ -19,11 +19,7 @@ export const readAccountUses = querying<AccountUse, { accounts: readonly string[
   WHERE :accounts::text[] IS NULL OR a.payer_account = ANY (:accounts::text[])
   ORDER BY a.payer_account, a.partner_id, a.payer_name`);
 
-export async function insertForgottenAccount(
-  tx: Transaction,
-  { now, eventId }: PaymentContext,
-  account: string,
-): Promise<void> {
+export async function insertForgottenAccount(tx: Transaction, { now, eventId }: PaymentContext, account: string) {
   await execute(
     tx,
     `INSERT INTO forgotten_payer_accounts (payer_account, recorded_at, event_id)

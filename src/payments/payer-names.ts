@@ -137,7 +137,7 @@ class Words {
   readonly next = new Map<string, Words>();
   private byBeginning: Map<string, [word: string, next: Words][]> | undefined;
 
-  add([first, ...rest]: readonly string[], id: string): void {
+  add([first, ...rest]: readonly string[], id: string) {
     this.all.add(id);
     if (first === undefined) this.whole.add(id);
     else {
@@ -148,7 +148,7 @@ class Words {
   }
 
   /** The partners whose next word begins with a truncated word. */
-  cut(written: string): [word: string, next: Words][] {
+  cut(written: string) {
     if (written.length < CUT_AT_LEAST) return [];
     if (this.byBeginning === undefined) {
       this.byBeginning = new Map();
@@ -198,7 +198,7 @@ export class PayerNames {
     }
   }
 
-  namedIn(text: string): string[] {
+  namedIn(text: string) {
     return [...new Set(this.placesIn(readText(text)).flatMap(({ ids }) => [...ids]))].sort();
   }
 
@@ -237,7 +237,7 @@ export class PayerNames {
       payer_name?: string | null | undefined;
       by_finance?: boolean;
     }>,
-  ): boolean {
+  ) {
     const { payer_account, payer_name, by_finance = false } = payment;
     if (!isTellingAccount(payer_account)) return false;
     if (payer_name == null) return by_finance;
@@ -263,7 +263,7 @@ export class PayerNames {
     });
   }
 
-  private wordAfter({ words: written }: ComparableName, { from, words: length }: NamePlace): boolean {
+  private wordAfter({ words: written }: ComparableName, { from, words: length }: NamePlace) {
     let at: Words | undefined = this.root;
     for (const word of written.slice(from, from + length)) at = at?.next.get(word);
     const after = written[from + length];
@@ -346,5 +346,5 @@ const isTellingAccount = (account: string) => /\d/.test(account) && account.repl
  * Whether a text contains the first two significant words of a name one after the other. If the name has only one
  * significant word, this word is enough.
  */
-export const namePlausible = (name: string, written: string): boolean =>
+export const namePlausible = (name: string, written: string) =>
   new PayerNames([{ partner_id: '', name }]).namedIn(written).length > 0;

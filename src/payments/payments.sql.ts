@@ -3,13 +3,13 @@ import { Candidate } from './duplicates.ts';
 import { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import { Evidence } from './evidence.ts';
 
-export async function readEarliestPostableDate(tx: Transaction): Promise<string | null> {
+export async function readEarliestPostableDate(tx: Transaction) {
   const sql = `SELECT earliest_postable_date() AS day`;
   return (await queryOne<{ day: string | null }>(tx, sql)).day;
 }
 
 /** Counts payments with this identity, with or without a counter. */
-export async function countIdentity(tx: Transaction, identity: string): Promise<number> {
+export async function countIdentity(tx: Transaction, identity: string) {
   const { used } = await queryOne<{ used: number }>(
     tx,
     `SELECT count(*) AS used FROM payments WHERE identity = :identity OR identity LIKE :pattern ESCAPE '!'`,
@@ -83,7 +83,7 @@ export const readSmallDifferences = querying<
   WHERE s.event_id = :eventId GROUP BY d.partner_id, s.currency`);
 
 /** If a part of the given payment was reversed as a duplicate, returns the payment that it duplicates. */
-export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
+export async function readOriginal(tx: Transaction, paymentId: number) {
   const [reversal] = await query<{ duplicate_of: number | null }>(
     tx,
     `SELECT r.duplicate_of FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)

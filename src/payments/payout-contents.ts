@@ -24,7 +24,7 @@ export function leftOn(
     taken_back: readonly TakenBack[];
   }>,
   day: string,
-): Amount {
+) {
   const money = (text: string) => Amount.of(text, payment.currency);
   if (payment.received_on > day) return Amount.zero(payment.currency);
   return payment.taken_back
@@ -74,7 +74,7 @@ export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): S
  * Whether fees are plausible for a number of payments. The comparison uses hundredths of the minor unit, so nothing is
  * rounded.
  */
-export function feesPlausible(fees: Amount, gross: Amount, payments: number): boolean {
+export function feesPlausible(fees: Amount, gross: Amount, payments: number) {
   const perMajor = 10n ** BigInt(minorDigits(gross.currency) as number);
   const minor = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
   const most = minor(gross) * BigInt(MOST_PERCENT) + BigInt(payments * MOST_PER_PAYMENT * 100) * perMajor;

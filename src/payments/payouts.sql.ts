@@ -35,7 +35,7 @@ export async function insertSettlements(
   tx: Transaction,
   context: PaymentContext,
   settlements: readonly NewSettlement[],
-): Promise<void> {
+) {
   if (settlements.length === 0) return;
   const bindings = {
     rows: settlements,
@@ -112,7 +112,7 @@ export async function insertAccountPayouts(
   tx: Transaction,
   context: PaymentContext,
   rows: readonly { payout_id: number; account: string; currency: string; balance_transaction_id: number | null }[],
-): Promise<void> {
+) {
   if (rows.length === 0) return;
   await execute(tx, `SELECT record_account_payouts(:rows::json, :now::timestamptz, :eventId::bigint)`, {
     rows,
@@ -121,7 +121,7 @@ export async function insertAccountPayouts(
   });
 }
 
-export async function isConnectedAccount(tx: Transaction, account: string): Promise<boolean> {
+export async function isConnectedAccount(tx: Transaction, account: string) {
   const found = await query(tx, `SELECT 1 FROM partner_arrangements WHERE connected_account_id = :account LIMIT 1`, {
     account,
   });

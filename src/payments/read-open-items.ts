@@ -25,7 +25,7 @@ export async function readOpenItems(
   { small_difference }: Pick<Settings, 'small_difference'>,
   remittances: readonly (readonly ReferenceField[])[],
   payers: readonly (string | null | undefined)[],
-): Promise<OpenItems> {
+) {
   const carried = await readCarried(tx);
   const joint = await readJointInvoices(
     tx,

@@ -6,7 +6,7 @@ export async function insertRefund(
   tx: Transaction,
   { now, eventId, earliest }: PaymentContext,
   refund: { documentId: number; amount: string; method: string; reference: string; on: string },
-): Promise<string> {
+) {
   const { entry_on } = await queryOne<{ entry_on: string }>(
     tx,
     `INSERT INTO credit_refunds (
@@ -36,7 +36,7 @@ export async function insertRefundReturn(
   tx: Transaction,
   { now, eventId, earliest }: PaymentContext,
   returned: { refundId: number; bankLineId: number | null; reason: string; on: string },
-): Promise<string> {
+) {
   const { entry_on } = await queryOne<{ entry_on: string }>(
     tx,
     `INSERT INTO credit_refund_returns (

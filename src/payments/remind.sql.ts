@@ -234,7 +234,7 @@ export const insertReminders = executing<{
   JOIN documents d USING (number)
   JOIN emails e ON e.partner_id = r.payer_id AND e.email_id = ANY (:emailIds::bigint[])`);
 
-export async function readReminded(tx: Transaction, emailId: number): Promise<Map<number, number>> {
+export async function readReminded(tx: Transaction, emailId: number) {
   const rows = await query<{ document_id: number; dunning_level: number }>(
     tx,
     // A repeated reminder has the documents of the original reminder.

@@ -127,7 +127,7 @@ const SKIPPED = {
   below_minimum: 'the reminder would be below the smallest sum',
 } as const;
 
-export const whySkipped = ({ reason, waits_for = [], paused_until = '' }: SkippedDocument): string =>
+export const whySkipped = ({ reason, waits_for = [], paused_until = '' }: SkippedDocument) =>
   [
     SKIPPED[reason],
     ...(reason === 'paused' ? [paused_until] : []),

@@ -17,7 +17,7 @@ export async function pauseReminders(
   tx: Transaction,
   caller: Caller,
   { partnerId, until, reason }: { partnerId: string; until: string | null; reason: string },
-): Promise<void> {
+) {
   const today = todayOf(caller);
   if ((await readPartners(tx, partnerId)).length === 0) throw refuse('partner_unknown', { partner_id: partnerId });
   if (until === null && (await readReminderPause(tx, { partnerId, today })) === undefined) {

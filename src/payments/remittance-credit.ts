@@ -20,14 +20,14 @@ export function namedCredit(
 }
 
 /** Writes a text such as `INV-2026-000011 less CN-2026-000001 (611.30 USD)`. */
-export function lessCredit(documents: readonly Payable[], credits: readonly OpenCredit[]): string {
+export function lessCredit(documents: readonly Payable[], credits: readonly OpenCredit[]) {
   const deducted = credits.map(
     ({ number, balance, held_at }) => `${number} (${balance.forPeople()}${held_at === null ? '' : ', on hold'})`,
   );
   return `${documents.map((each) => each.number).join(', ')} less ${deducted.join(', ')}`;
 }
 
-export function netOf(documents: readonly Payable[], credits: readonly OpenCredit[], currency: string): Amount {
+export function netOf(documents: readonly Payable[], credits: readonly OpenCredit[], currency: string) {
   const sum = (amounts: readonly { balance: Amount }[]) => Amount.sum(currency, amounts, ({ balance }) => balance);
   return sum(documents).minus(sum(credits));
 }

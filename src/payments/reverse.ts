@@ -59,11 +59,11 @@ const RETURN_REASONS: Readonly<Record<string, string>> = {
   MS03: 'no reason given',
 };
 
-export const returnReason = (code: string | undefined): string =>
+export const returnReason = (code: string | undefined) =>
   code === undefined ? 'no code given' : (RETURN_REASONS[code] ?? 'unknown code');
 
 /** Writes a code before its reason, such as `R01 insufficient funds`. */
-export const withCode = (code: string | null | undefined, reason: string): string =>
+export const withCode = (code: string | null | undefined, reason: string) =>
   code == null || reason.startsWith(code) ? reason : `${code} ${reason}`;
 
 export type ReverseRequest = Readonly<{
@@ -285,7 +285,7 @@ export type ReversalResult = Readonly<{
   reopened: readonly string[];
 }>;
 
-export const whatIsOwedAgain = (reopened: readonly string[]): string =>
+export const whatIsOwedAgain = (reopened: readonly string[]) =>
   reopened.length === 0
     ? 'it was taken from unapplied cash'
     : `the amount it paid on ${reopened.join(', ')} is owed again`;
@@ -320,12 +320,7 @@ export function planUnapplying(
  * Reinstates a reversal: the payment is applied to the same invoices again, up to their balances, with its bank
  * charges.
  */
-export async function reinstate(
-  tx: Transaction,
-  context: PaymentContext,
-  reversalId: number,
-  on: string,
-): Promise<void> {
+export async function reinstate(tx: Transaction, context: PaymentContext, reversalId: number, on: string) {
   const undone = await readUndoneBy(tx, { reversalId });
   await insertReinstatement(tx, { ...context, reversalId, reinstatedOn: on });
   const state = undone[0] === undefined ? undefined : await readState(tx, undone[0].payment_id);

@@ -28,7 +28,7 @@ type SettleRequest = Readonly<{
   payout?: string | undefined;
 }>;
 
-export async function settlePayout(tx: Transaction, caller: Caller, request: SettleRequest): Promise<void> {
+export async function settlePayout(tx: Transaction, caller: Caller, request: SettleRequest) {
   await lockPayments(tx);
   const { payoutId: payout_id, account, paymentIds } = request;
   const [payout] = await readPayouts(tx, payout_id);
@@ -121,7 +121,7 @@ export async function settleReportedPayouts(
 }
 
 /** Settles payouts after an import of balance transactions. No audit event is recorded if no match is certain. */
-export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): Promise<void> {
+export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller) {
   const now = caller.environment.now().toISO();
   if (!(await readAccountPayouts(tx, { now })).some(({ certain }) => certain)) return;
   await lockPayments(tx);

@@ -7,7 +7,7 @@ export type SmallDifferences = Readonly<Record<string, string>>;
 /** The default percentage. The fee of a larger international wire is below 2 percent. */
 const PERCENT = '2';
 
-export function isSmallDifference(settings: SmallDifferences, short: Amount, owed: Amount): boolean {
+export function isSmallDifference(settings: SmallDifferences, short: Amount, owed: Amount) {
   const most = Amount.of(settings[short.currency] ?? '0', short.currency);
   const within = (one: Amount, other: Amount) => !one.minus(other).isPositive();
   return (

@@ -43,7 +43,7 @@ const SUGGESTION_RULES: readonly SuggestionRule[] = [
   ...[byReference, byShortReferences, byPartOfNumber, byPayerAmount, byCoveringSet, byAmountAlone],
 ];
 
-export function likelyPayers(receipt: Receipt, items: OpenItems): string[] {
+export function likelyPayers(receipt: Receipt, items: OpenItems) {
   const known = items.knownPayer(receipt);
   return known === undefined ? mentioned(receipt, items) : [known];
 }

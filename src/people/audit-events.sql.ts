@@ -21,7 +21,6 @@ export const insertEvents = querying<
   ORDER BY position
   RETURNING event_id`);
 
-/** An event with field changes in its details. */
 export type ChangeEvent = Readonly<{
   event_id: number;
   occurred_at: string;

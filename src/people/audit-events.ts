@@ -52,11 +52,11 @@ export type AuditEvent = Readonly<{
 }>;
 
 /** Records an event. Returns the id of the event, which the facts of the action refer to. */
-export const recordEvent = async (tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> =>
+export const recordEvent = async (tx: Transaction, actor: Actor, event: AuditEvent) =>
   (await recordEvents(tx, actor, [event]))[0] as number;
 
 /** Records events in one statement. Returns their ids in the same order. */
-export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<number[]> {
+export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]) {
   if (events.length === 0) return [];
   const { claimedBy, osUser, host, via, user } = actor;
   const userId = user?.user_id ?? null;

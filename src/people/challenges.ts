@@ -14,7 +14,7 @@ export async function keepChallenge(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
   given: { kind: ChallengeKind; content: Readonly<Record<string, string>> },
-): Promise<string> {
+) {
   const now = environment.now();
   const secret = newSecret();
   await insertChallenge(tx, {

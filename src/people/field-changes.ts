@@ -30,7 +30,7 @@ export function changesBetween(before: ReadonlyMap<string, Value>, after: Readon
 }
 
 /** Applies changes to `fields` in place. */
-export function applyChanges(fields: Map<string, Value>, changes: readonly FieldChange[]): void {
+export function applyChanges(fields: Map<string, Value>, changes: readonly FieldChange[]) {
   for (const change of changes) {
     if (change.new === null) fields.delete(change.field);
     else fields.set(change.field, change.new);
@@ -50,7 +50,7 @@ export const changeText = (change: FieldChange): string => {
   return `${after || 'nothing'} instead of ${old || 'nothing'} for “${field}”`;
 };
 
-export const valueText = (value: FieldChange['old']): string => {
+export const valueText = (value: FieldChange['old']) => {
   if (value === null) return '';
   if (typeof value !== 'object') return String(value);
   return value.every((each) => typeof each === 'string') ? value.join(', ') : JSON.stringify(value);

@@ -10,7 +10,7 @@ export async function addPasskey(
   tx: Transaction,
   { environment, actor }: ActorContext,
   given: { user: User; credentialId: string; publicKey: Uint8Array; counter: number; name: string },
-): Promise<void> {
+) {
   const now = environment.now().toISO();
   const { user, credentialId, counter, name } = given;
   const event = {
@@ -30,7 +30,7 @@ export async function removePasskeys(
   tx: Transaction,
   { environment, actor }: ActorContext,
   given: { passkeyId?: number; userId: number | null },
-): Promise<number> {
+) {
   const known = await readPasskeys(tx, given);
   const now = environment.now().toISO();
   const events = known.map(({ login, name, credential_id }) => ({
@@ -42,9 +42,6 @@ export async function removePasskeys(
   return known.length;
 }
 
-export async function countUse(
-  tx: Transaction,
-  given: { passkeyId: number; counter: number; now: string },
-): Promise<void> {
+export async function countUse(tx: Transaction, given: { passkeyId: number; counter: number; now: string }) {
   if ((await updatePasskeyUse(tx, given)) !== 1) throw refuse('passkey_refused', { reason: 'it has been copied' });
 }

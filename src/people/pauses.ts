@@ -12,7 +12,7 @@ import { ActorContext, recordEvent } from './audit-events.ts';
 import { insertPause, isPaused, Pause, readPauses } from './pauses.sql.ts';
 
 /** So that an action does no long work that the database then refuses. */
-export async function refuseWhilePaused(tx: Transaction): Promise<void> {
+export async function refuseWhilePaused(tx: Transaction) {
   const [pause] = await readPauses(tx);
   if (pause !== undefined) throw refuse('paused', { since: pause.paused_at, reason: pause.reason });
 }
@@ -27,7 +27,7 @@ export async function whileNotPaused(
   database: Pick<Database, 'reading'>,
   stop: AbortSignal,
   work: (stop: AbortSignal) => Promise<void>,
-): Promise<void> {
+) {
   while (!stop.aborted) {
     if (await database.reading(isPaused)) {
       await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});

@@ -64,14 +64,14 @@ export function scopeOfEither(user: Pick<User, 'roles'>, role: Role, other: Role
 export const NOBODY = '';
 
 /** Refuses a user without the role for all of these partners. Without `partners`, it must be for all. */
-export function requireRole(user: User, role: Role, partners: readonly string[] = []): void {
+export function requireRole(user: User, role: Role, partners: readonly string[] = []) {
   const scope = scopeOf(user, role);
   if (scope === null) return;
   if (scope !== undefined && partners.length > 0 && partners.every((each) => scope.includes(each))) return;
   throw refuse('role_needed', { login: user.login, role, some_partners: scope !== undefined });
 }
 
-export const rolesInWords = (roles: readonly PresentRole[]): string =>
+export const rolesInWords = (roles: readonly PresentRole[]) =>
   [...new Set(roles.map(({ role, partner_id }) => (partner_id === null ? role : `${role} of ${partner_id}`)))].join(
     ', ',
   );

@@ -29,7 +29,7 @@ export async function beginSession(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,
   given: SignInGiven & { network: string; browser: string; replaces?: string | undefined },
-): Promise<string> {
+) {
   const at = environment.now();
   const now = at.toISO();
   const { user, method, network, provedAt = at, replaces } = given;
@@ -53,7 +53,7 @@ export async function endSession(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
   { sessionId, userId }: { sessionId: number; userId: number | null },
-): Promise<void> {
+) {
   const now = environment.now().toISO();
   const [ended] = await endSessionNumbered(tx, { sessionId, userId, now });
   if (ended === undefined) return;
@@ -63,13 +63,10 @@ export async function endSession(
 /** A sign-in proves for this long who the user is, for actions on sign-ins, users or approvals. */
 const PROOF_MINUTES = 5;
 
-export const isProved = ({ proved_at }: Session, { environment }: Pick<Installation, 'environment'>): boolean =>
+export const isProved = ({ proved_at }: Session, { environment }: Pick<Installation, 'environment'>) =>
   environment.now().toMillis() - Date.parse(proved_at) <= PROOF_MINUTES * 60_000;
 
-export function liveAt({ environment, settings }: Installation): {
-  now: string;
-  idleSince: string;
-} {
+export function liveAt({ environment, settings }: Installation) {
   const now = environment.now();
   return { now: now.toISO(), idleSince: now.minus({ minutes: settings.console.idle_minutes }).toISO() };
 }

@@ -22,7 +22,7 @@ export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> =>
   readChangeEvents(tx, { subjects: [SUBJECT, ...SECTION_NAMES], actions: [ACTION, ADOPTION] });
 
 /** Takes the settings in force. */
-export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
+export async function recordSettingsChanges(database: Database, context: ActorContext) {
   const { environment, settings, actor } = context;
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
   await database.transaction(async (tx) => {
@@ -36,7 +36,7 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
 }
 
 /** The fields of the settings in force, as the history has them. */
-export async function readRecorded(tx: Transaction): Promise<Map<string, Value>> {
+export async function readRecorded(tx: Transaction) {
   const recorded = new Map<string, Value>();
   for (const { changes } of await readSettingsChanges(tx)) applyChanges(recorded, changes);
   return recorded;

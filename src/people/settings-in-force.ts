@@ -50,7 +50,7 @@ export const valueInForce = (context: Installation, section: Section) =>
 export type Differences = Readonly<{ section: Section; changes: readonly FieldChange[] }>;
 
 /** Whether the file still states what it stated when another value was adopted, so that it proposes nothing. */
-export function isFileOlder(context: Installation, section: Section): boolean {
+export function isFileOlder(context: Installation, section: Section) {
   const replaced = context.settings.sections?.replaced?.[section] ?? undefined;
   try {
     return replaced !== undefined && isDeepStrictEqual(asJson(statedByFile(context, section)), replaced);
@@ -127,7 +127,7 @@ export async function adoptSection(
 }
 
 /** Adopts the first bank details, because a PDF prints only those that were adopted. */
-export async function adoptFirstInstructions(database: Database, context: ActorContext): Promise<void> {
+export async function adoptFirstInstructions(database: Database, context: ActorContext) {
   const { instructions, approvals, sections } = context.settings;
   if (sections?.adopted.includes('instructions') || adoptionRule({ approvals }, 'instructions') !== undefined) return;
   await database.transaction(async (tx) => {

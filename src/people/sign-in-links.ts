@@ -11,7 +11,7 @@ export type MadeLink = Readonly<{
   expires_at: string;
 }>;
 
-export const linkEnd = ({ environment, settings }: Installation): string =>
+export const linkEnd = ({ environment, settings }: Installation) =>
   environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();
 
 /** Creates a sign-in link that works once. The user's earlier links expire. */

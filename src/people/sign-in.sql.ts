@@ -46,7 +46,7 @@ export const insertSession = executing<{
           :now::timestamptz, :endsAt::timestamptz, :eventId)`);
 
 /** Whether the user has signed in before, but not from this network. */
-export async function isElsewhere(tx: Transaction, given: { userId: number; network: string }): Promise<boolean> {
+export async function isElsewhere(tx: Transaction, given: { userId: number; network: string }) {
   const { elsewhere } = await queryOne<{ elsewhere: boolean | null }>(
     tx,
     `SELECT bool_and(personal(details->>'network') <> :network) AS elsewhere FROM audit_events
@@ -73,7 +73,7 @@ export const insertLink = executing<LinkToInsert>(`
   VALUES (:sha256, :userId, :expiresAt::timestamptz, :eventId)`);
 
 /** Inserts a link. The user's earlier links end. */
-export async function replaceLinks(tx: Transaction, given: LinkToInsert): Promise<void> {
+export async function replaceLinks(tx: Transaction, given: LinkToInsert) {
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId`, { userId: given.userId });
   await insertLink(tx, given);
 }
@@ -87,7 +87,7 @@ export const readLinkUser = queryingFirst<User, { login: string }>(`
                       AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id))`);
 
 /** Whether the secret is that of a session of an active user, which may have ended. */
-export async function wasSession(tx: Transaction, secret: string): Promise<boolean> {
+export async function wasSession(tx: Transaction, secret: string) {
   if (!SECRET.test(secret)) return false;
   const { was } = await queryOne<{ was: boolean }>(
     tx,
@@ -143,7 +143,7 @@ export const touchSession = executing<{ sessionId: number; now: string }>(`
   WHERE session_id = :sessionId AND last_seen_at < :now::timestamptz AND ended_at IS NULL`);
 
 /** Ends a user's sessions and unused links. Returns the number of sessions that were live. */
-export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {
+export async function endSessions(tx: Transaction, given: { userId: number; now: string }) {
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId AND used_at IS NULL`, given);
   const { ended } = await queryOne<{ ended: number }>(
     tx,
@@ -157,7 +157,7 @@ export async function endSessions(tx: Transaction, given: { userId: number; now:
 }
 
 /** Ends all sessions and links, so that all users must sign in again after a restore. */
-export async function forgetSignIns(tx: Transaction): Promise<void> {
+export async function forgetSignIns(tx: Transaction) {
   await execute(tx, `DELETE FROM sessions`);
   await execute(tx, `DELETE FROM sign_in_links`);
   await execute(tx, `DELETE FROM sign_in_challenges`);

@@ -35,7 +35,7 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
 }
 
 /** Lowercases a login as the database does in collation C: only A to Z. */
-export const loginOf = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+export const loginOf = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
   const rows = await query<User>(
@@ -104,7 +104,7 @@ export const readByIdentity = queryingFirst<User, { issuer: string; subject: str
   SELECT ${USER}
   FROM user_identities i JOIN active_users u USING (user_id) WHERE i.issuer = :issuer AND i.subject = :subject`);
 
-export const hasIdentity = async (tx: Transaction, given: { userId: number; issuer: string }): Promise<boolean> =>
+export const hasIdentity = async (tx: Transaction, given: { userId: number; issuer: string }) =>
   (await query(tx, `SELECT FROM user_identities WHERE user_id = :userId AND issuer = :issuer`, given)).length > 0;
 
 export const insertIdentity = executing<{
@@ -121,7 +121,7 @@ export const insertIdentity = executing<{
 export async function hasEnded(
   tx: Transaction,
   { issuer, subject, email = '' }: { issuer: string; subject: string; email: string | undefined },
-): Promise<boolean> {
+) {
   const rows = await query(
     tx,
     `SELECT FROM users u JOIN user_ends USING (user_id)

@@ -33,7 +33,7 @@ import {
 const CRON = 'cron';
 
 /** Records all later events of this transaction as events of this user. */
-export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
+export async function actAs(tx: Transaction, { user }: Actor) {
   if (user === undefined) return;
   await setLocally(tx, 'reckoner.user_id', String(user.user_id));
 }
@@ -234,10 +234,8 @@ async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>) 
   if (!(await isShellWithoutAdministrator(tx, context))) requireRole(user, 'administrator');
 }
 
-export const isShellWithoutAdministrator = async (
-  tx: Transaction,
-  { actor }: Pick<ActorContext, 'actor'>,
-): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, { role: 'administrator' })) === 0;
+export const isShellWithoutAdministrator = async (tx: Transaction, { actor }: Pick<ActorContext, 'actor'>) =>
+  actor.via === 'command' && (await countWithRole(tx, { role: 'administrator' })) === 0;
 
 async function refuseWithoutAdministrator(tx: Transaction, login: string) {
   if ((await countWithRole(tx, { role: 'administrator' })) === 0) throw refuse('last_administrator', { login });

@@ -22,7 +22,7 @@ export async function assignWork(
   tx: Transaction,
   { environment, actor }: ActorContext,
   { item, to, partnerIds }: AssignmentRequest,
-): Promise<void> {
+) {
   const user = to === undefined ? undefined : await readActiveUser(tx, to);
   if (to !== undefined && user === undefined) throw refuse('user_unknown', { login: to, acting: false });
   if (user !== undefined) {

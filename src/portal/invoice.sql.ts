@@ -87,7 +87,7 @@ export async function readInvoiceFacts(
   };
 }
 
-export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 'status'>): boolean =>
+export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 'status'>) =>
   document === 'invoice' && status === 'open';
 
 /** Others are omitted, because the page shows only their sum. */

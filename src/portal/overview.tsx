@@ -143,7 +143,7 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
   };
 }
 
-export const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem): boolean =>
+export const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem) =>
   document === 'invoice' && underWay.get(document_id)?.ordered_on == null;
 
 /** The payable total of each currency that has several invoices. */

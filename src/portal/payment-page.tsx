@@ -34,7 +34,7 @@ export async function findPaymentPage(shared: Shared, token: string) {
   return isOver ? undefined : view;
 }
 
-export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
+export function addPaymentPages(app: FastifyInstance, shared: Shared) {
   const { database, limits } = shared;
   const onRequest = async (request: FastifyRequest) => void limits.request('page', request.ip);
   const unknown = (reply: FastifyReply) => sendProblem(reply, shared, 404, UNKNOWN);

@@ -18,7 +18,7 @@ import { hasPartnerPlace, partnerRoutes } from './route.ts';
 import { addPartnerScreens } from './screens.ts';
 import { addPartnerSignIn } from './sign-in.tsx';
 
-export function addPortal(app: FastifyInstance, shared: Shared): void {
+export function addPortal(app: FastifyInstance, shared: Shared) {
   refusePageOverrides(shared.environment);
   addPaymentPages(app, shared);
   app.register(

@@ -43,7 +43,7 @@ export type PartnerAnswer =
 type ViewReader<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
 
 /** Whether contacts can sign in from payment pages, for which e-mailing links must be possible. */
-export const hasPartnerPlace = ({ environment }: Pick<Shared, 'environment'>, settings: Settings): boolean =>
+export const hasPartnerPlace = ({ environment }: Pick<Shared, 'environment'>, settings: Settings) =>
   settings.console.partner_place && canMail({ environment, settings });
 
 export type PartnerRoutes = Readonly<{

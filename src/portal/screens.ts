@@ -17,7 +17,7 @@ import { PartnerRoutes, PartnerVisit } from './route.ts';
 import { termsScreen } from './terms.tsx';
 import { readWire, wireInvoices, wireScreen } from './wire.tsx';
 
-export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, shared: Shared): void {
+export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, shared: Shared) {
   const numberOf = ({ params }: PartnerVisit) => params['number'] ?? '';
   screen('/', (tx, visit) => readOpen(tx, visit), openScreen);
   screen(

@@ -15,7 +15,7 @@ import { makePartnerLink, takePartnerLink } from '#partners/sign-in';
 import { sendOuterPage } from './outer.tsx';
 import { findPaymentPage } from './payment-page.tsx';
 
-export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
+export function addPartnerSignIn(app: FastifyInstance, shared: Shared) {
   addAsking(app, shared);
   const { database, environment } = shared;
   app.get('/sign-in', openRoute(shared), async (request, reply) => {

@@ -13,7 +13,7 @@ export class Pace {
   }
 
   /** Waits until a call may begin. The call ends when the caller calls `done`. Throws at once if calls are paused. */
-  async turn(): Promise<void> {
+  async turn() {
     this.throwIfLeftAlone();
     if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
     else this.free -= 1;
@@ -30,22 +30,22 @@ export class Pace {
   }
 
   /** Ends a call. The call that has waited longest begins first. */
-  done(): void {
+  done() {
     const next = this.waiting.shift();
     if (next === undefined) this.free += 1;
     else next();
   }
 
-  private throwIfLeftAlone(): void {
+  private throwIfLeftAlone() {
     if (this.left !== undefined && this.left.until > Date.now()) throw new Unavailable(this.left.reason);
   }
 
-  slowDown(milliseconds: number): void {
+  slowDown(milliseconds: number) {
     this.nextAt = Math.max(this.nextAt, Date.now() + milliseconds);
   }
 
   /** Pauses all calls after a failure of the processor, so that the next documents fail at once instead of waiting. */
-  leaveAlone(milliseconds: number, reason: string): void {
+  leaveAlone(milliseconds: number, reason: string) {
     this.left = { until: Date.now() + milliseconds, reason };
   }
 }

@@ -82,7 +82,7 @@ export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promis
 }
 
 /** The error reports a bug, because the next read always sees a row that was recorded in the meantime. */
-export const unsettled = ({ kind, id }: AcceptanceRequest): Error =>
+export const unsettled = ({ kind, id }: AcceptanceRequest) =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
 // --- Judging ---
@@ -188,7 +188,7 @@ const pricesOf = (quote: QuoteState) => ({
 });
 
 /** Writes an instant in the same form whether it is new or was read back, so that equal answers have equal bytes. */
-export const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
+export const instant = (text: string) => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
 
 export function incrementsOf(requote: RequoteFacts): Omit<AcceptanceAnswer, 'enrollmentId' | 'acceptedAt'> {
   const { currency } = requote;
@@ -211,7 +211,7 @@ function refuseOvertaken(requote: RequoteState, quote: QuoteState) {
   if (isStale(requote, quote)) throw refuse('requote_stale', { requote_id, quote_id });
 }
 
-export function isStale(requote: RequoteState, quote: QuoteState): boolean {
+export function isStale(requote: RequoteState, quote: QuoteState) {
   const same = (one: string, other: string) =>
     Amount.of(one, requote.currency).equals(Amount.of(other, requote.currency));
   return !(

@@ -60,7 +60,7 @@ export class Acceptances<Answer> {
     });
   }
 
-  private async judgeTogether(requests: readonly Request<Answer>[]): Promise<void> {
+  private async judgeTogether(requests: readonly Request<Answer>[]) {
     try {
       const wanted = requests.map((request) => request.wanted);
       const verdicts = await this.database.inOneTrip((tx) => judge(tx, wanted), { readOnly: true });
@@ -79,7 +79,7 @@ export class Acceptances<Answer> {
     }
   }
 
-  private async recordTogether(all: readonly DueRequest<Answer>[]): Promise<void> {
+  private async recordTogether(all: readonly DueRequest<Answer>[]) {
     const { firsts, others } = oncePerQuote(all);
     const lock = { held: false };
     try {
@@ -117,7 +117,7 @@ export class Acceptances<Answer> {
     return recorded;
   }
 
-  private notRecorded(error: unknown, dues: readonly DueRequest<Answer>[], locked: boolean): void {
+  private notRecorded(error: unknown, dues: readonly DueRequest<Answer>[], locked: boolean) {
     const [only] = dues;
     if (dues.length === 1 && only !== undefined && isOvertaken(error)) {
       this.lookAgain(only.request);
@@ -132,12 +132,12 @@ export class Acceptances<Answer> {
     }
   }
 
-  private async answersTo(accepted: readonly AcceptanceAnswer[]): Promise<readonly Answer[]> {
+  private async answersTo(accepted: readonly AcceptanceAnswer[]) {
     if (accepted.length === 0) return [];
     return this.answering(accepted, (work) => this.database.inOneTrip(work, { readOnly: true }));
   }
 
-  private lookAgain(request: Request<Answer>): void {
+  private lookAgain(request: Request<Answer>) {
     request.looks += 1;
     if (request.looks < MOST_TRIES) this.judging.add(request);
     else request.refuse(unsettled(request.wanted));

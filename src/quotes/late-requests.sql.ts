@@ -33,7 +33,6 @@ export const readLateRequests = querying<
     AND CASE WHEN :requestId::bigint IS NULL THEN answered_at IS NULL ELSE request_id = :requestId::bigint END
   ORDER BY request_id LIMIT :most`);
 
-/** The partners with pending requests. */
 export const DUE_PARTNERS: DueItems = {
   kind: 'late_requests',
   due: (free) => `

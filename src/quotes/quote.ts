@@ -58,7 +58,7 @@ function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: 
 export function refuseAbove(
   { policy_id, largest_price, partner_currency }: PolicyLimit & { readonly policy_id: string },
   price: Amount,
-): void {
+) {
   if (largest_price === null) return;
   const { currency } = price;
   if (currency === partner_currency && !Amount.of(largest_price, currency).isLessThan(price)) return;
@@ -83,7 +83,7 @@ export async function makeQuote(
   tx: Transaction,
   wanted: { policyId: string; insuredAmount: string; order: OrderFacts },
   { caller, now, rules }: AskedPrice,
-): Promise<QuoteFacts> {
+) {
   const { partnerId, clientId } = caller;
   const { policyId } = wanted;
   const policy = await readPolicyTerms(tx, { partnerId, policyId, now: now.toISO() });
@@ -122,7 +122,7 @@ export async function makeRequote(
   tx: Transaction,
   wanted: { quoteId: string; insuredAmount: string; order: OrderFacts },
   { caller, now, rules }: AskedPrice,
-): Promise<RequoteFacts> {
+) {
   const { partnerId, clientId } = caller;
   const quote = await quoteOf(tx, wanted.quoteId, { caller, now });
   const { quote_id, currency } = quote;
@@ -181,7 +181,7 @@ async function leastAbove(
 }
 
 /** Reads the calling partner's quote. A quote of a different partner is refused like an unknown quote. */
-export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: PartnerCall): Promise<QuoteState> {
+export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }: PartnerCall) {
   const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const quote = found?.quote;
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
@@ -189,7 +189,7 @@ export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }:
 }
 
 /** Refuses a quote without a ledger row in the database, if the row may be in the archive. */
-export async function refuseArchived(tx: Transaction, quoteId: string, asked: PartnerCall): Promise<void> {
+export async function refuseArchived(tx: Transaction, quoteId: string, asked: PartnerCall) {
   const { caller, now, recalled } = asked;
   const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
   const archived = found?.quote?.archived ?? (!recalled && (await hasArchivedRows(tx, caller.partnerId)));
@@ -211,7 +211,7 @@ export function refuseInactive(
   facts: { partner_inactive: boolean; policy_inactive: boolean },
   partnerId: string,
   policyId: string,
-): void {
+) {
   if (facts.partner_inactive) throw refuse('partner_inactive', { partner_id: partnerId });
   if (facts.policy_inactive) throw refuse('policy_inactive', { policy_id: policyId });
 }

@@ -37,7 +37,7 @@ export const readPolicyTerms = queryingFirst<PolicyTerms, { partnerId: string; p
   WHERE o.partner_id = :partnerId AND o.policy_id = :policyId`);
 
 /** Whether the partner uses a connected account in the month of an ISO instant, in the partner's time zone. */
-export async function isConnected(tx: Transaction, facts: { partnerId: string; now: string }): Promise<boolean> {
+export async function isConnected(tx: Transaction, facts: { partnerId: string; now: string }) {
   const [found] = await query<{ arrangement: string }>(
     tx,
     `SELECT a.arrangement
@@ -90,7 +90,7 @@ type AskedQuote = Caller & { readonly now: string } & ({ readonly quoteId: strin
 type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null };
 
 /** The enrollment of a quote that the API accepts. Thus an acceptance can be answered again without its ledger row. */
-export const enrollmentOf = (quoteId: string): string => `e-${quoteId.slice(2)}`;
+export const enrollmentOf = (quoteId: string) => `e-${quoteId.slice(2)}`;
 const enrollment = (offer: string) => `coalesce(e.enrollment_id, 'e-' || substr(${offer}.quote_id, 3))`;
 
 /** The time of an acceptance. If its row is archived, that of its event, which has the same time. */
@@ -162,7 +162,7 @@ export async function readQuotes(tx: Transaction, asked: readonly AskedQuote[]) 
 }
 
 /** Whether a file of an archived month may have rows of this partner. */
-export async function hasArchivedRows(tx: Transaction, partnerId: string): Promise<boolean> {
+export async function hasArchivedRows(tx: Transaction, partnerId: string) {
   const found = await query(
     tx,
     'SELECT FROM archived_files WHERE :partnerId::text COLLATE "C" BETWEEN partner_from AND partner_to LIMIT 1',
@@ -325,7 +325,7 @@ export async function recordAcceptances(
   return new Set(recorded.map(({ kind, own_id: ownId }) => `${kind} ${ownId}`));
 }
 
-export const isOvertaken = (error: unknown): boolean => constraintOf(error) === 'requote_one_accepted_per_step';
+export const isOvertaken = (error: unknown) => constraintOf(error) === 'requote_one_accepted_per_step';
 
 // --- Reversals ---
 
@@ -411,7 +411,7 @@ export const readKeptAnswer = queryingFirst<KeptAnswer, { partnerId: string; key
 export async function keepAnswer(
   tx: Transaction,
   facts: { partnerId: string; key: string; requestSha256: string; status: number; answer: string; now: string },
-): Promise<boolean> {
+) {
   const kept = await execute(
     tx,
     `INSERT INTO idempotency_keys (partner_id, idempotency_key, request_sha256, status, answer, recorded_at)

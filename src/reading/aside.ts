@@ -48,7 +48,7 @@ export const SERVER_SECONDS = 20;
 let longestSeconds = COMMAND_SECONDS;
 
 /** Sets the time limit for reading the files of one input. */
-export function setReadingSeconds(seconds: number): void {
+export function setReadingSeconds(seconds: number) {
   longestSeconds = seconds;
 }
 
@@ -62,10 +62,7 @@ interface End {
   readonly signal: NodeJS.Signals | null;
 }
 
-export async function readAside<Task extends GivenFile, Content>(
-  reader: FileReader<Task, Content>,
-  task: Task,
-): Promise<Content> {
+export async function readAside<Task extends GivenFile, Content>(reader: FileReader<Task, Content>, task: Task) {
   const [content] = await readAllAside(reader, [task]);
   return content as Content;
 }
@@ -74,7 +71,7 @@ export async function readAside<Task extends GivenFile, Content>(
 export async function readAllAside<Task extends GivenFile, Content>(
   reader: FileReader<Task, Content>,
   tasks: readonly Task[],
-): Promise<readonly Content[]> {
+) {
   const bytes = tasks.reduce((sum, task) => sum + task.bytes.length, 0);
   if (!COMPILED || bytes < LARGE_BYTES) {
     const contents: Content[] = [];

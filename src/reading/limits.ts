@@ -14,7 +14,7 @@ const LONGEST_LINE = 100_000;
 export const LINE_TOO_LONG = `is longer than ${LONGEST_LINE} characters: a CSV line cannot be that long`;
 
 /** Returns the number of the first line that is too long for a CSV file, or undefined. */
-export function tooLongLine(text: string): number | undefined {
+export function tooLongLine(text: string) {
   let number = 1;
   for (let at = 0; at < text.length; number += 1) {
     const end = text.indexOf('\n', at);
@@ -25,7 +25,7 @@ export function tooLongLine(text: string): number | undefined {
   return undefined;
 }
 
-export function refuseTooMany(file: string, items: number, most = MOST_ITEMS): void {
+export function refuseTooMany(file: string, items: number, most = MOST_ITEMS) {
   if (items > most) throw refuse('file_items_too_many', { file, most });
 }
 
@@ -45,7 +45,7 @@ export function readUntilTold<Item, Read>(
   items: Iterable<Item>,
   problems: readonly unknown[],
   read: (item: Item, index: number) => Read | undefined,
-): Read[] {
+) {
   const done: Read[] = [];
   let index = 0;
   for (const item of items) {
@@ -58,7 +58,7 @@ export function readUntilTold<Item, Read>(
 }
 
 /** For a million short lines, this takes 7 ms, `indexOf` 130 ms, and `for … of` 38 ms. */
-export function countLines(content: Uint8Array): number {
+export function countLines(content: Uint8Array) {
   let count = 1;
   for (let at = 0; at < content.length; at += 1) if (content[at] === 0x0a) count += 1;
   return count;

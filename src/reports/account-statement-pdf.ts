@@ -190,7 +190,7 @@ type AccountToDraw = Readonly<{
   locale: Locale;
 }>;
 
-function drawAccount(layout: PageLayout, { statement, account, pay, locale }: AccountToDraw): void {
+function drawAccount(layout: PageLayout, { statement, account, pay, locale }: AccountToDraw) {
   const { account: labels } = layout.labels;
   const { currency } = account;
   const number = (text: string) => locale.number(text);
@@ -239,7 +239,7 @@ function drawAccount(layout: PageLayout, { statement, account, pay, locale }: Ac
   });
 }
 
-function drawOpenItems(layout: PageLayout, { statement, account, pay, locale }: AccountToDraw): void {
+function drawOpenItems(layout: PageLayout, { statement, account, pay, locale }: AccountToDraw) {
   const { account: labels, payment } = layout.labels;
   const { currency } = account;
   const number = (text: string) => locale.number(text);

@@ -88,7 +88,7 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
 };
 
 /** A line's text for finance, such as `payment B-1` or `written off: INV-2026-000003`. */
-export const activityText = (line: ActivityLine): string =>
+export const activityText = (line: ActivityLine) =>
   [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
 export async function readAccountStatement(
@@ -131,13 +131,13 @@ const sumOf = (currency: string, rows: readonly { readonly amount: string }[]) =
   Amount.sum(currency, rows, ({ amount }) => Amount.of(amount, currency)).toString();
 
 /** `, Harbor Events LLC` for an item of a partner that the statement's partner pays for; otherwise empty. */
-export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_for'>, partnerId: string): string {
+export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_for'>, partnerId: string) {
   const found = paysFor.find(({ partner_id }) => partner_id === partnerId);
   return found === undefined ? '' : `, ${found.name}`;
 }
 
 /** The overdue part of an account's balance, but at most the amount due after credit and unapplied cash. */
-export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount {
+export function overdueOf({ currency, closing, aging }: CurrencyAccount) {
   const overdue = overdueIn(aging, currency);
   const total = Amount.of(closing, currency);
   return total.isLessThan(overdue) ? total : overdue;

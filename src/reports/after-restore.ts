@@ -56,7 +56,7 @@ export async function readAfterRestore(
 }
 
 /** Describes the findings for people, within 80 columns. */
-export function describeAfterRestore(found: AfterRestore, environment: Pick<Environment, 'webhookKey'>): string {
+export function describeAfterRestore(found: AfterRestore, environment: Pick<Environment, 'webhookKey'>) {
   const { pauses, numbers, unused, emails, webhooks, last, bank_accounts: accounts } = found;
   const restored = pauses.find((each) => each.state_of !== null);
   const sections = pauses.map(({ paused_at, reason }) => `Paused since ${minuteOf(paused_at)}:\n  ${reason}`);

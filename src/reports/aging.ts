@@ -71,7 +71,7 @@ function bucketAfter(days: number) {
 }
 
 /** The sum of the buckets that are past due. */
-export const overdueIn = (buckets: Readonly<Record<Bucket, string>>, currency: string): Amount =>
+export const overdueIn = (buckets: Readonly<Record<Bucket, string>>, currency: string) =>
   BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
     (sum, bucket) => sum.plus(Amount.of(buckets[bucket], currency)),
     Amount.zero(currency),
@@ -187,19 +187,19 @@ class Sums {
     return { partner_id: this.partnerId, currency: this.currency };
   }
 
-  add(column: Column, amount: Amount): void {
+  add(column: Column, amount: Amount) {
     this.values[column] = this.values[column].plus(amount);
   }
 
-  addAll(other: Sums): void {
+  addAll(other: Sums) {
     for (const column of COLUMNS) this.values[column] = this.values[column].plus(other.values[column]);
   }
 
-  value(column: Column): Amount {
+  value(column: Column) {
     return this.values[column];
   }
 
-  isEmpty(): boolean {
+  isEmpty() {
     return COLUMNS.every((column) => this.values[column].isZero());
   }
 

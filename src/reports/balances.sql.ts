@@ -123,7 +123,7 @@ export async function readTiedBalances(tx: Transaction, asOf: string, scope: Sco
  * of three dates: today in the issuer's zone, the earliest postable date, and the entry date of the last fact. In a
  * sandbox, RECKONER_NOW may be earlier than recorded facts.
  */
-export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
+export async function readPresentDay(tx: Transaction, today: string) {
   const [row] = await query<{ day: string }>(
     tx,
     `SELECT greatest(:today::date, earliest_postable_date(),

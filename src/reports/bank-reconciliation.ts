@@ -101,7 +101,7 @@ const itemOf = ({ account: _, currency, text, is_withdrawn, ...item }: BankItemR
 });
 
 /** What an item is, in a few words. */
-export function nameOfItem({ bank_line_id, state, payment_id, document }: BankItem): string {
+export function nameOfItem({ bank_line_id, state, payment_id, document }: BankItem) {
   const of = document ?? (payment_id === null ? '' : `payment ${payment_id}`);
   if (bank_line_id === null) return of;
   return state === 'unbooked'
@@ -144,7 +144,7 @@ const bankBalanceOf = ({ account, balances_stated, reported_to }: AccountReconci
       ? `balance of the bank, reported to ${reported_to}`
       : `sum of the lines, reported to ${reported_to ?? 'no day'}: no balance is stated`;
 
-export const accountName = ({ account, currency }: Pick<AccountReconciliation, 'account' | 'currency'>): string =>
+export const accountName = ({ account, currency }: Pick<AccountReconciliation, 'account' | 'currency'>) =>
   `${account === '' ? 'recorded without an account' : account} ${currency}`;
 
 export function describeBankReconciliation(found: BankReconciliation, width?: number): string {

@@ -14,7 +14,7 @@ const LISTED = 20;
 /**
  * The actions that need no approval in production, and the actions that were not approved because no approver existed.
  */
-export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>): string[] {
+export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>) {
   const alone = Object.entries(done_alone).map(([action, count]) => `${action} (${plural(count, 'event')})`);
   return [
     ...(approvals === null ? [] : standing(approvals)),
@@ -39,7 +39,7 @@ function standing({ approvers, approvers_of_some, rules, approvers_before }: Non
   return lines;
 }
 
-export function describeClose(report: CloseReport, width?: number): string {
+export function describeClose(report: CloseReport, width?: number) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
   const counted = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
   const parts = [
@@ -122,7 +122,7 @@ export function describeClose(report: CloseReport, width?: number): string {
  * States that the amounts are before tax, and how much tax the documents add. The text is empty if no document is
  * taxed.
  */
-export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>): string {
+export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>) {
   if (taxes === undefined) return '';
   const added = Object.entries(taxes)
     .filter(([currency, tax]) => !Amount.of(tax, currency).isZero())
@@ -144,7 +144,7 @@ export function largestChanges(
  * Says why a partner's amount changed: `22 → 75 rows, average price 26.87 → 43.39 USD, policy Parking is new`. The text is
  * empty if the amount is the same.
  */
-export function whyChanged(row: PartnerChange): string {
+export function whyChanged(row: PartnerChange) {
   const { currency, change, last_average_price: lastPrice, average_price: price } = row;
   if (Amount.of(change, currency).isZero()) return '';
   const money = (amount: string) => groupThousands(Amount.of(amount, currency).toString());
@@ -167,7 +167,7 @@ export function whyChanged(row: PartnerChange): string {
 const EXPLAINED = 5;
 
 /** Why the first of these partners changed, a paragraph for each. */
-export const reasonsOf = (partners: readonly PartnerChange[]): string[] =>
+export const reasonsOf = (partners: readonly PartnerChange[]) =>
   partners
     .filter((row) => whyChanged(row) !== '')
     .slice(0, EXPLAINED)
@@ -176,7 +176,7 @@ export const reasonsOf = (partners: readonly PartnerChange[]): string[] =>
       return [`  ${first}`, ...more.map((line) => `    ${line}`)];
     });
 
-function changes(report: CloseReport, width?: number): string[] {
+function changes(report: CloseReport, width?: number) {
   const { partners, previous } = report;
   return [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
     const { shown, rest } = largestChanges(report, currency);

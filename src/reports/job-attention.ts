@@ -15,7 +15,7 @@ const DAY_HOURS = 20;
 export const WEEK_HOURS = 6 * 24 + DAY_HOURS;
 
 /** Stores the items that a job found, and returns those to report now. */
-export async function tellAttention(tx: Transaction, found: Omit<Attention, 'againAfterHours'>): Promise<string[]> {
+export async function tellAttention(tx: Transaction, found: Omit<Attention, 'againAfterHours'>) {
   const asked = { ...found, againAfterHours: DAY_HOURS };
   const untold = await readUntold(tx, asked);
   await recordAttention(tx, asked);

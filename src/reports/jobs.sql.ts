@@ -13,7 +13,7 @@ export type JobRun = Readonly<{
   subject?: string | undefined;
 }>;
 
-export async function recordJobRun(tx: Transaction, run: JobRun & { finishedAt: string }): Promise<void> {
+export async function recordJobRun(tx: Transaction, run: JobRun & { finishedAt: string }) {
   await query(
     tx,
     `INSERT INTO job_runs (job, started_at, finished_at, exit_status, subject)

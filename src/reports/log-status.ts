@@ -73,5 +73,5 @@ export async function readKeyStatus(tx: Transaction, { environment }: Installati
 /**
  * Whether two verifier keys have the same public key. The name in the key differs if a successor log uses the same key.
  */
-export const isSameKey = (one: string, other: string): boolean =>
+export const isSameKey = (one: string, other: string) =>
   one.slice(one.lastIndexOf('+')) === other.slice(other.lastIndexOf('+'));

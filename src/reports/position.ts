@@ -143,9 +143,9 @@ const CHANGES: Readonly<Record<ChangeKind, readonly [one: string, many: string]>
 };
 const CHANGE_KINDS = Object.keys(CHANGES) as ChangeKind[];
 
-export const changeName = ({ kind, count }: Change): string => plural(count, ...CHANGES[kind]);
+export const changeName = ({ kind, count }: Change) => plural(count, ...CHANGES[kind]);
 
-export function describePosition({ today, since, changes, currencies }: Position): string {
+export function describePosition({ today, since, changes, currencies }: Position) {
   const amounts = (sums: Change['sums']) => sums.map((each) => Amount.of(each.amount, each.currency).forPeople());
   const weekTable = (heading: string, currency: string, weeks: readonly Week[]) =>
     table(

@@ -14,7 +14,7 @@ export async function readBooksOfDay(tx: Transaction, day: string): Promise<Book
 }
 
 /** The note on a preliminary report; empty for a final one. */
-export function preliminaryNote({ preliminary, books_closed_to }: BooksOfDay): string[] {
+export function preliminaryNote({ preliminary, books_closed_to }: BooksOfDay) {
   if (!preliminary) return [];
   return [
     books_closed_to === null

@@ -85,7 +85,7 @@ export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & {
 const shown = (amount: string) => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
 
 /** The presentation as text and as a table. If a width is given, words are wrapped and account names are shortened. */
-export function describePresentation(presentation: Presentation, asOf: string, width?: number): string {
+export function describePresentation(presentation: Presentation, asOf: string, width?: number) {
   const { currency, source, date, rates, total } = presentation;
   const used = Object.entries(rates).filter(([from]) => from !== currency);
   return [

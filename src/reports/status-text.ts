@@ -16,7 +16,7 @@ import { Status } from './status.ts';
 export function describeStatus(
   found: Status,
   { urgent, advice = [], width }: { urgent: readonly string[]; advice?: readonly string[]; width?: number | undefined },
-): string {
+) {
   const { months, books, deliveries, waiting, unfinished_emails: emails, connected, jobs } = found;
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
@@ -128,7 +128,7 @@ function feedLines(feeds: Status['feeds']) {
   ];
 }
 
-function named(state: string, feeds: readonly { readonly partner_id: string }[]): string {
+function named(state: string, feeds: readonly { readonly partner_id: string }[]) {
   if (feeds.length === 0) return '';
   const ids = feeds.slice(0, NAMED).map(({ partner_id }) => partner_id);
   return `; ${state}: ${ids.join(', ')}${feeds.length > NAMED ? ` and ${counted(feeds.length - NAMED)} more` : ''}`;
@@ -141,7 +141,7 @@ const MAILED = {
 } as const;
 
 /** Advice that is not urgent: the kinds of e-mail that have no address in the settings. */
-export const adviceOn = (settings: Settings): string[] =>
+export const adviceOn = (settings: Settings) =>
   (Object.keys(MAILED) as (keyof typeof MAILED)[])
     .filter((field) => settings[field] === '')
     .map((field) => `settings.json has no ${field}: ${MAILED[field]}.`);

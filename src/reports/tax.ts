@@ -48,7 +48,7 @@ export const taxSheet = ({ lines }: TaxReport): Sheet => ({
   rows: lines,
 });
 
-export function describeTax({ from, to, lines, ties }: TaxReport): string {
+export function describeTax({ from, to, lines, ties }: TaxReport) {
   const title = `Tax of documents from ${dateName(from)} to ${dateName(to)}`;
   if (lines.length === 0) return `${title}\n\nNo documents in this period carry tax.`;
   const rows = lines.map((line) => [

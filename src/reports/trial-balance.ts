@@ -76,7 +76,7 @@ function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: bool
 }
 
 /** The trial balance as text and tables. If a width is given, account names are shortened to fit. */
-export function describeTrialBalance(trial: TrialBalance, width?: number): string {
+export function describeTrialBalance(trial: TrialBalance, width?: number) {
   const { as_of, accounts, totals, balanced, presentation } = trial;
   if (accounts.length === 0)
     return [`All accounts are zero as of ${dateName(as_of)}.`, ...preliminaryNote(trial)].join('\n');

@@ -69,11 +69,7 @@ export async function readAccountHealth(tx: Transaction, now: DateTime<true>): P
  * Counts the quotes on the statements of these months that are not as expected and need action. The earliest month is
  * first.
  */
-export async function countOpenQuotes(
-  tx: Transaction,
-  now: DateTime<true>,
-  months: readonly Month[],
-): Promise<Record<Month, number>> {
+export async function countOpenQuotes(tx: Transaction, now: DateTime<true>, months: readonly Month[]) {
   await raiseWorkMemory(tx);
   const { positions, statements } = await readUnevenPositions(tx, { months, lateAfterDays: LATE_AFTER_DAYS });
   const keyOf = ({ partner_id, quote_id }: { partner_id: string; quote_id: string }) => `${partner_id} ${quote_id}`;

@@ -16,7 +16,7 @@ import { Scope } from '#people/scope';
  * lock of importers, the lock of the ledger in shared mode (so that no month closes while entries are dated), the lock
  * of payments.
  */
-export async function lockProcessor(tx: Transaction): Promise<void> {
+export async function lockProcessor(tx: Transaction) {
   await takeLock(tx, LOCKS.processor);
 }
 
@@ -133,7 +133,7 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
 }
 
 /** Reads only accounts whose partners are all in the scope. */
-export async function readAccountsInScope(tx: Transaction, scope: Scope): Promise<Set<string>> {
+export async function readAccountsInScope(tx: Transaction, scope: Scope) {
   const rows = await query<{ account: string }>(
     tx,
     `SELECT connected_account_id AS account FROM partner_arrangements WHERE connected_account_id IS NOT NULL

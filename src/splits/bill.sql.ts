@@ -6,7 +6,7 @@ import { Month } from '#month';
 export async function draftMissingShares(
   tx: Transaction,
   billable: readonly { partner_id: string; currency: string; quote_id: string; amount: string }[],
-): Promise<void> {
+) {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.missing`);
   await execute(
     tx,

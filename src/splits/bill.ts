@@ -18,7 +18,7 @@ import { draftMissingShares, insertMissingShares } from './bill.sql.ts';
 import { reconcileMonth } from './reconcile-month.ts';
 
 /** Returns the invoices' numbers. Billed amounts are no longer open. */
-export async function billMissingShares(tx: Transaction, context: IssueContext, month: Month): Promise<string[]> {
+export async function billMissingShares(tx: Transaction, context: IssueContext, month: Month) {
   await lockProcessor(tx);
   await lockLedgerWhole(tx);
   if ((await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });

@@ -7,7 +7,7 @@ import { minorDigits } from '#money';
 import { PartnerRecord } from '#partners/file';
 import { PROCESSOR } from '#processors/processors';
 
-export function refuseUnsplittable(partners: readonly PartnerRecord[], file: string): void {
+export function refuseUnsplittable(partners: readonly PartnerRecord[], file: string) {
   const problems = partners.flatMap(({ arrangement, currency }, index) =>
     arrangement === 'connected_account' && PROCESSOR.stepOf(currency) === undefined
       ? [
@@ -27,7 +27,7 @@ export function refuseUnsplittable(partners: readonly PartnerRecord[], file: str
  * The check warns about two kinds of partners. First, the processor may not accept the smallest unit of a partner's
  * currency, so that most prices cannot be split. Second, a sequential partner may not state its settlement currencies.
  */
-export const remarksOnSplits = (partners: readonly PartnerRecord[]): string[] =>
+export const remarksOnSplits = (partners: readonly PartnerRecord[]) =>
   partners.flatMap((partner) => [...remarkOnStep(partner), ...remarkOnSettlement(partner)]);
 
 function remarkOnStep({ partner_id: id, arrangement, currency }: PartnerRecord) {

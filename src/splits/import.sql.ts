@@ -38,7 +38,7 @@ export async function insertSettlementFile(
   tx: Transaction,
   file: { partnerId: string; sha256: string; name: string; lines: number },
   recording: Recording,
-): Promise<number | undefined> {
+) {
   const rows = await query<{ settlement_file_id: number }>(
     tx,
     `INSERT INTO settlement_files (partner_id, sha256, name, lines, recorded_at, event_id)

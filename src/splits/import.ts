@@ -73,8 +73,7 @@ export async function importBalanceTransactions(
   return { read: balance_transactions.length, recorded, duplicates: balance_transactions.length - recorded, matched };
 }
 
-export const isLive = ({ environment }: Pick<IssueContext, 'environment'>): boolean =>
-  environment.name === 'production';
+export const isLive = ({ environment }: Pick<IssueContext, 'environment'>) => environment.name === 'production';
 
 /** Refuses a balance transaction that is already recorded with different content. */
 export async function recordBalanceTransactions(
@@ -82,7 +81,7 @@ export async function recordBalanceTransactions(
   { account, source }: { account: string; source: string },
   balance_transactions: readonly BalanceTransaction[],
   recording: Recording,
-): Promise<number> {
+) {
   const changed = await findChangedBalanceTransactions(tx, { account, balance_transactions });
   if (changed.length > 0) {
     const problems = changed.map(({ id, net, currency }) => ({
@@ -149,14 +148,14 @@ export async function importSettlement(
 }
 
 /** Returns the number of shares. A share of a billed quote pays the invoice. */
-export async function allocateShares(tx: Transaction, acting: IssueContext, recording: Recording): Promise<number> {
+export async function allocateShares(tx: Transaction, acting: IssueContext, recording: Recording) {
   const found = await insertFoundAllocations(tx, recording);
   if (found > 0) await payBilledShares(tx, acting, recording);
   return found;
 }
 
 /** A settlement file is recorded once for each SHA-256. */
-export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
+export const sha256Of = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** Returns undefined if the partner never had a connected account. */
 export function findConnectedPartner(tx: Transaction, { environment, settings }: IssueContext, partnerId: string) {

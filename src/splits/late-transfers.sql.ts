@@ -126,7 +126,7 @@ export async function insertSharePayments(
   tx: Transaction,
   { now, eventId }: { now: string; eventId: number },
   rows: readonly NewSharePayment[],
-): Promise<void> {
+) {
   if (rows.length === 0) return;
   await execute(
     tx,

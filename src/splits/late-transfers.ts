@@ -23,7 +23,7 @@ import {
 } from './late-transfers.sql.ts';
 
 /** Uses new allocations to pay invoices for missing shares of their quotes, or to reverse such payments. */
-export async function payBilledShares(tx: Transaction, acting: IssueContext, { eventId }: Recording): Promise<void> {
+export async function payBilledShares(tx: Transaction, acting: IssueContext, { eventId }: Recording) {
   if ((await readBilledQuotes(tx, { eventId })).length === 0) return;
   await lockPayments(tx);
   const quotes = await readBilledQuotes(tx, { eventId });

@@ -16,7 +16,7 @@ import { NamedQuote } from './reconcile.sql.ts';
  * file names its quote, or if it reduces an allocated payment. An equal amount alone is never enough evidence. Returns
  * the number of new allocations. The caller holds the lock on the ledger.
  */
-export async function insertFoundAllocations(tx: Transaction, recording: Recording): Promise<number> {
+export async function insertFoundAllocations(tx: Transaction, recording: Recording) {
   // All recorded balance transactions are searched once. The statements below handle the balance transactions without
   // an allocation, one kind of evidence after another.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.unattributed`);

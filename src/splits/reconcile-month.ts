@@ -213,7 +213,7 @@ function monthPayout(state: PayoutState, now: DateTime<true>): MonthPayout {
   return { ...payout, amount, status: judgePayout(state, now.toMillis()) };
 }
 
-export const needsWork = ({ status, open }: ReconciliationException): boolean => status === 'unknown' || !isZero(open);
+export const needsWork = ({ status, open }: ReconciliationException) => status === 'unknown' || !isZero(open);
 
 type JudgedQuote = ReturnType<typeof judgeQuote> &
   Readonly<{

@@ -49,7 +49,7 @@ type PositionQuestion = Readonly<{
  * to each other. `scope` restricts the quotes. A match that was undone counts as zero. A dispute concerns the platform.
  * Our account shows only a reversed transfer, and the partner's file shows that a dispute was the cause.
  */
-export function quoteFacts(of: 'all' | 'scope'): string {
+export function quoteFacts(of: 'all' | 'scope') {
   const row = `SELECT e.partner_id, e.quote_id, e.currency, e.requote_id, e.kind, e.accepted_at AS at,
     e.invoice_amount AS amount,
               0 AS paid, NULL::text AS id, false AS misrouted, false AS disputed`;

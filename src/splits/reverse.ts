@@ -179,7 +179,7 @@ async function requestsOf(tx: Transaction, rows: readonly Row[]): Promise<Readon
 function lineOf(
   { held_row_id, line, spotPrice, partnerCut, invoiceAmount }: Row,
   requests: Awaited<ReturnType<typeof requestsOf>>,
-): object {
+) {
   const request = requests.get(held_row_id);
   return request === undefined ? line : { ...heldLine(request), spotPrice, partnerCut, invoiceAmount };
 }

@@ -114,13 +114,12 @@ export function judgePayout(state: PayoutState, now: number): PayoutStatus {
   return (state.bank_days_after ?? 0) > PAYOUT_LATE_AFTER_DAYS ? 'not_arrived' : 'on_its_way';
 }
 
-export const payoutNeedsWork = (status: PayoutStatus): boolean =>
-  status === 'not_arrived' || status === 'contents_unknown';
+export const payoutNeedsWork = (status: PayoutStatus) => status === 'not_arrived' || status === 'contents_unknown';
 
 export const AGES = ['0-30', '31-60', '61-90', 'over 90'] as const;
 export type Age = (typeof AGES)[number];
 
-export const daysSince = (instant: string, now: number): number =>
+export const daysSince = (instant: string, now: number) =>
   Math.max(0, Math.floor((now - Date.parse(instant)) / DAY_MILLISECONDS));
 
 export const ageOf = (days: number): Age =>

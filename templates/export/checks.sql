@@ -5,6 +5,10 @@
 -- days are numbers since 1970-01-01, flags 1 or 0, times and all else text. log_no is the number of the fact. Other tables:
 -- map_values (log_no, column_name, path, value), currencies (code, digits), pack (first, size, from_month, to_month).
 --
+-- A line of PREPARE under `EACH pattern` stands for its copies, joined by UNION ALL: one for each match of the pattern in
+-- the columns of a form, with its kind for KIND and the part in parentheses for COLUMN. A `!` marks a column in which a
+-- number occurs once.
+--
 -- The lines `columns` name the columns of a rule's rows; an amount is in the row's `currency`, or that after its `@`.
 -- Rules marked `whole` look back before a pack's first leaf: they are decidable only over the log from its beginning.
 --
@@ -12,78 +16,78 @@
 
 -- FORM ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day posted_month recorded_at:time month time_zone arrangement event_id:int
 -- FORM ledger_receipts event_id:int posted_month partner_id currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
--- FORM held_rows held_row_id:int kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day sign repeats? recorded_at:time event_id:int
--- FORM held_row_decisions held_row_id:int decision reason recorded_at:time event_id:int
--- FORM cancellation_terms cancellation_terms_id:int partner_id policy_id from_day?:day window_days?:int after_window? cut? before_cover_only?:flag recorded_at:time event_id:int
+-- FORM held_rows held_row_id!:int kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day sign repeats? recorded_at:time event_id:int
+-- FORM held_row_decisions held_row_id!:int decision reason recorded_at:time event_id:int
+-- FORM cancellation_terms cancellation_terms_id!:int partner_id policy_id from_day?:day window_days?:int after_window? cut? before_cover_only?:flag recorded_at:time event_id:int
 -- FORM reversal_grounds partner_id reversal_id quote_id ground cancellation_terms_id?:int held_row_id?:int sold_on?:day judged_on?:day recorded_at:time event_id:int
 -- FORM audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
 -- FORM erasures commitment reason recorded_at:time event_id:int
--- FORM users user_id:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
--- FORM user_ends user_id:int reason?:personal recorded_at:time event_id:int
--- FORM user_roles user_role_id:int user_id:int action role partner_id? source recorded_at:time event_id:int
--- FORM user_limits user_limit_id:int user_id:int from_month? to_month? last_day?:day recorded_at:time event_id:int
+-- FORM users user_id!:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
+-- FORM user_ends user_id!:int reason?:personal recorded_at:time event_id:int
+-- FORM user_roles user_role_id!:int user_id:int action role partner_id? source recorded_at:time event_id:int
+-- FORM user_limits user_limit_id!:int user_id:int from_month? to_month? last_day?:day recorded_at:time event_id:int
 -- FORM user_identities user_id:int issuer subject recorded_at:time event_id:int
--- FORM passkeys passkey_id:int user_id:int credential_id public_key:hex name:personal recorded_at:time event_id:int
+-- FORM passkeys passkey_id!:int user_id:int credential_id public_key:hex name:personal recorded_at:time event_id:int
 -- FORM passkey_ends passkey_id:int recorded_at:time event_id:int
--- FORM approval_requests request_id:int action input:map subject partner_ids?:map preview_hash requested_by:int reason? requested_at:time expires_at:time event_id:int
--- FORM approval_decisions request_id:int requested_by:int decision decided_by:int reason? recorded_at:time event_id:int
--- FORM pauses pause_id:int cause reason state_of?:time paused_at:time event_id:int
--- FORM resumptions pause_id:int resumed_at:time event_id:int
--- FORM issuer_versions issuer_version_id:int content:map first_used_at:time
--- FORM openings opening_id:int cut_over_on:day sha256 name recorded_at:time event_id:int
+-- FORM approval_requests request_id!:int action input:map subject partner_ids?:map preview_hash requested_by:int reason? requested_at:time expires_at:time event_id:int
+-- FORM approval_decisions request_id!:int requested_by:int decision decided_by:int reason? recorded_at:time event_id:int
+-- FORM pauses pause_id!:int cause reason state_of?:time paused_at:time event_id:int
+-- FORM resumptions pause_id!:int resumed_at:time event_id:int
+-- FORM issuer_versions issuer_version_id!:int content:map first_used_at:time
+-- FORM openings opening_id!:int cut_over_on:day sha256 name recorded_at:time event_id:int
 -- FORM opening_totals opening_id:int currency items:int invoices:amount credits:amount cash:amount control:amount
--- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int terms_end_of_month?:flag terms_day?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
+-- FORM documents document_id!:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int terms_end_of_month?:flag terms_day?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?!:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
 -- FORM skipped_numbers series first_sequence:int last_sequence:int pause_id:int recorded_at:time event_id:int
 -- FORM document_lines document_id:int position:int policy_id policy_name kind month count:int currency spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM document_taxes document_id:int position:int currency country registration name category rate:rate reduced:flag reason reason_code taxable:amount tax:amount line_positions:map
--- FORM credit_applications credit_application_id:int credit_note_id:int invoice_id:int currency amount:amount applied_on:day recorded_at:time at_issue:flag event_id:int reopened_on?:day entry_on:day
--- FORM voids document_id:int partner_id month currency arrangement reason voided_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
--- FORM credit_releases credit_application_id:int document_id?:int released_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
--- FORM write_offs write_off_id:int document_id:int currency amount:amount reason written_off_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
--- FORM write_off_reversals write_off_id:int reason reversed_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
--- FORM holds hold_id:int document_id:int follows?:int reason held_at:time event_id:int
--- FORM hold_releases hold_id:int document_id:int released_at:time event_id:int
--- FORM invoice_disputes invoice_dispute_id:int document_id:int follows?:int currency amount:amount reason owner:personal promised_on?:day disputed_on:day recorded_at:time event_id:int
--- FORM invoice_dispute_closings invoice_dispute_id:int document_id:int reason closed_on:day recorded_at:time event_id:int
--- FORM instruction_versions instruction_version_id:int currency content:map first_used_at:time
--- FORM document_pdfs document_id:int renderer_version:int libraries:map instruction_version_id?:int instructions_changed:flag sha256 rendered_at:time
--- FORM document_e_invoices document_id:int writer_version:int parties:map sha256 written_at:time
+-- FORM credit_applications credit_application_id!:int credit_note_id:int invoice_id:int currency amount:amount applied_on:day recorded_at:time at_issue:flag event_id:int reopened_on?:day entry_on:day
+-- FORM voids document_id!:int partner_id month currency arrangement reason voided_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM credit_releases credit_application_id!:int document_id?:int released_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM write_offs write_off_id!:int document_id:int currency amount:amount reason written_off_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM write_off_reversals write_off_id!:int reason reversed_on:day recorded_at:time event_id:int reopened_on?:day entry_on:day
+-- FORM holds hold_id!:int document_id:int follows?:int reason held_at:time event_id:int
+-- FORM hold_releases hold_id!:int document_id:int released_at:time event_id:int
+-- FORM invoice_disputes invoice_dispute_id!:int document_id:int follows?:int currency amount:amount reason owner:personal promised_on?:day disputed_on:day recorded_at:time event_id:int
+-- FORM invoice_dispute_closings invoice_dispute_id!:int document_id:int reason closed_on:day recorded_at:time event_id:int
+-- FORM instruction_versions instruction_version_id!:int currency content:map first_used_at:time
+-- FORM document_pdfs document_id!:int renderer_version:int libraries:map instruction_version_id?:int instructions_changed:flag sha256 rendered_at:time
+-- FORM document_e_invoices document_id!:int writer_version:int parties:map sha256 written_at:time
 -- FORM book_closes month previous? facts_to:int closed_at:time event_id:int
 -- FORM book_balances month control account currency amount:amount
--- FORM bank_files bank_file_id:int sha256 name format bytes:int recorded_at:time event_id:int
--- FORM bank_statements bank_statement_id:int bank_file_id:int position:int account currency reference opening?:amount closing?:amount closed_on?:day credits:amount debits:amount lines:int
--- FORM bank_lines bank_line_id:int account identity currency direction amount:amount bank_booked_on:day value_on?:day bank_reference? references:map text:personal payer_name?:personal payer_account?:personal type is_reversal:flag return_code? raw:personal
+-- FORM bank_files bank_file_id!:int sha256 name format bytes:int recorded_at:time event_id:int
+-- FORM bank_statements bank_statement_id!:int bank_file_id:int position:int account currency reference opening?:amount closing?:amount closed_on?:day credits:amount debits:amount lines:int
+-- FORM bank_lines bank_line_id!:int account identity currency direction amount:amount bank_booked_on:day value_on?:day bank_reference? references:map text:personal payer_name?:personal payer_account?:personal type is_reversal:flag return_code? raw:personal
 -- FORM bank_statement_lines bank_statement_id:int position:int bank_line_id:int account currency
--- FORM bank_line_outcomes bank_line_id:int outcome payment_id?:int payout_id?:int payment_reversal_id?:int needs_review:flag reason:personal recorded_at:time event_id:int
--- FORM payments payment_id:int identity source partner_id? currency amount:amount method account received_on:day entry_on:day reference:personal payer_name?:personal payer_account?:personal recorded_at:time event_id:int opening_id?:int opening_number?
--- FORM payment_sources identity payment_id:int source reference:personal bank_line_id?:int recorded_at:time event_id:int
--- FORM payment_assignments payment_assignment_id:int payment_id:int from_partner_id? partner_id kind currency amount:amount assigned_on:day entry_on:day recorded_at:time event_id:int
--- FORM forgotten_payer_accounts forgotten_payer_account_id:int payer_account:personal recorded_at:time event_id:int
--- FORM payment_applications payment_application_id:int payment_id:int document_id:int partner_id currency amount:amount applied_on:day entry_on:day confidence:number evidence:map recorded_at:time event_id:int
--- FORM payment_suggestions payment_suggestion_id:int payment_id:int document_id?:int same_as?:int currency amount:amount confidence:number evidence:map recorded_at:time event_id:int
--- FORM small_differences payment_application_id:int document_id:int currency amount:amount entry_on:day recorded_at:time event_id:int
--- FORM payment_reversals payment_reversal_id:int identity payment_id:int partner_id? currency amount:amount kind code? reason bank_line_id?:int duplicate_of?:int booked_to? reversed_on:day entry_on:day recorded_at:time event_id:int
--- FORM payment_reinstatements payment_reversal_id:int partner_id? reinstated_on:day entry_on:day recorded_at:time event_id:int
--- FORM payment_unapplications payment_application_id:int payment_reversal_id?:int unapplied_on:day entry_on:day recorded_at:time event_id:int
--- FORM payouts payout_id:int bank_line_id:int account currency amount:amount direction received_on:day entry_on:day recorded_at:time event_id:int
--- FORM payout_payments payment_id:int payout_id:int currency amount:amount
--- FORM payout_settlements payout_id:int currency gross:amount fees:amount entry_on:day evidence:map recorded_at:time event_id:int
--- FORM disputes dispute_id:int identity payment_id:int currency amount:amount reason opened_on:day recorded_at:time event_id:int
+-- FORM bank_line_outcomes bank_line_id!:int outcome payment_id?:int payout_id?:int payment_reversal_id?:int needs_review:flag reason:personal recorded_at:time event_id:int
+-- FORM payments payment_id!:int identity source partner_id? currency amount:amount method account received_on:day entry_on:day reference:personal payer_name?:personal payer_account?:personal recorded_at:time event_id:int opening_id?:int opening_number?
+-- FORM payment_sources identity payment_id:int source reference:personal bank_line_id?!:int recorded_at:time event_id:int
+-- FORM payment_assignments payment_assignment_id!:int payment_id:int from_partner_id? partner_id kind currency amount:amount assigned_on:day entry_on:day recorded_at:time event_id:int
+-- FORM forgotten_payer_accounts forgotten_payer_account_id!:int payer_account:personal recorded_at:time event_id:int
+-- FORM payment_applications payment_application_id!:int payment_id:int document_id:int partner_id currency amount:amount applied_on:day entry_on:day confidence:number evidence:map recorded_at:time event_id:int
+-- FORM payment_suggestions payment_suggestion_id!:int payment_id:int document_id?:int same_as?:int currency amount:amount confidence:number evidence:map recorded_at:time event_id:int
+-- FORM small_differences payment_application_id!:int document_id:int currency amount:amount entry_on:day recorded_at:time event_id:int
+-- FORM payment_reversals payment_reversal_id!:int identity payment_id:int partner_id? currency amount:amount kind code? reason bank_line_id?!:int duplicate_of?:int booked_to? reversed_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payment_reinstatements payment_reversal_id!:int partner_id? reinstated_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payment_unapplications payment_application_id!:int payment_reversal_id?:int unapplied_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payouts payout_id!:int bank_line_id!:int account currency amount:amount direction received_on:day entry_on:day recorded_at:time event_id:int
+-- FORM payout_payments payment_id!:int payout_id:int currency amount:amount
+-- FORM payout_settlements payout_id!:int currency gross:amount fees:amount entry_on:day evidence:map recorded_at:time event_id:int
+-- FORM disputes dispute_id!:int identity payment_id:int currency amount:amount reason opened_on:day recorded_at:time event_id:int
 -- FORM dispute_outcomes dispute_id:int outcome decided_on:day recorded_at:time event_id:int
--- FORM credit_refunds credit_refund_id:int document_id:int partner_id currency amount:amount method account reference:personal refunded_on:day entry_on:day recorded_at:time event_id:int
--- FORM credit_refund_returns credit_refund_id:int bank_line_id?:int reason returned_on:day entry_on:day recorded_at:time event_id:int
--- FORM refund_matches refund_match_id:int bank_line_id:int account currency amount:amount direction credit_refund_id?:int payment_reversal_id?:int paid_on:day entry_on:day evidence:map recorded_at:time event_id:int
--- FORM bank_bookings bank_booking_id:int bank_line_id:int previous?:int account currency amount:amount direction booked_to? reason booked_on:day entry_on:day recorded_at:time event_id:int
--- FORM processor_event_outcomes processor_event_id:int outcome payment_id?:int reason:personal recorded_at:time event_id:int event_sha256?
+-- FORM credit_refunds credit_refund_id!:int document_id:int partner_id currency amount:amount method account reference:personal refunded_on:day entry_on:day recorded_at:time event_id:int
+-- FORM credit_refund_returns credit_refund_id!:int bank_line_id?:int reason returned_on:day entry_on:day recorded_at:time event_id:int
+-- FORM refund_matches refund_match_id!:int bank_line_id:int account currency amount:amount direction credit_refund_id?:int payment_reversal_id?:int paid_on:day entry_on:day evidence:map recorded_at:time event_id:int
+-- FORM bank_bookings bank_booking_id!:int bank_line_id:int previous?:int account currency amount:amount direction booked_to? reason booked_on:day entry_on:day recorded_at:time event_id:int
+-- FORM processor_event_outcomes processor_event_id!:int outcome payment_id?:int reason:personal recorded_at:time event_id:int event_sha256?
 -- FORM processor_event_erasures processor_event_id:int recorded_at:time event_id:int
--- FORM payment_exception_closings payment_exception_closing_id:int processor_event_id?:int bank_line_id?:int bank_statement_id?:int payment_id?:int reason recorded_at:time event_id:int
--- FORM settlement_files settlement_file_id:int partner_id sha256 name lines:int recorded_at:time event_id:int
--- FORM settlement_lines settlement_line_id:int settlement_file_id:int line:int partner_id quote_id requote_id? reversal_id? transfer? payment? kind currency amount:amount refunded?:amount occurred_at?:time
--- FORM balance_transactions balance_transaction_id:int account id reported_by type kind currency amount:amount fee:amount net:amount source_currency? source_amount?:amount@source_currency exchange_rate?:number occurred_at:time payment? of_payment? transfer? quote_id? requote_id? enrollment_id? recorded_at:time event_id:int payload_sha256
--- FORM processor_readings processor_reading_id:int account read_from?:time read_to:time file? balance_transactions:int new_balance_transactions:int recorded_at:time event_id:int
--- FORM share_allocations share_allocation_id:int balance_transaction_id:int partner_id posted_month entry_id:int quote_id requote_id? currency amount:amount settled_currency settled_amount:amount@settled_currency other_account:flag matched_by settlement_line_id?:int reason occurred_on:day entry_on:day recorded_at:time event_id:int
--- FORM balance_transaction_closings balance_transaction_closing_id:int balance_transaction_id:int currency amount:amount reason recorded_at:time event_id:int
--- FORM reversal_evidence share_allocation_id:int partner_id posted_month entry_id:int price_from recorded_at:time event_id:int
+-- FORM payment_exception_closings payment_exception_closing_id!:int processor_event_id?:int bank_line_id?:int bank_statement_id?:int payment_id?:int reason recorded_at:time event_id:int
+-- FORM settlement_files settlement_file_id!:int partner_id sha256 name lines:int recorded_at:time event_id:int
+-- FORM settlement_lines settlement_line_id!:int settlement_file_id:int line:int partner_id quote_id requote_id? reversal_id? transfer? payment? kind currency amount:amount refunded?:amount occurred_at?:time
+-- FORM balance_transactions balance_transaction_id!:int account id reported_by type kind currency amount:amount fee:amount net:amount source_currency? source_amount?:amount@source_currency exchange_rate?:number occurred_at:time payment? of_payment? transfer? quote_id? requote_id? enrollment_id? recorded_at:time event_id:int payload_sha256
+-- FORM processor_readings processor_reading_id!:int account read_from?:time read_to:time file? balance_transactions:int new_balance_transactions:int recorded_at:time event_id:int
+-- FORM share_allocations share_allocation_id!:int balance_transaction_id:int partner_id posted_month entry_id:int quote_id requote_id? currency amount:amount settled_currency settled_amount:amount@settled_currency other_account:flag matched_by settlement_line_id?:int reason occurred_on:day entry_on:day recorded_at:time event_id:int
+-- FORM balance_transaction_closings balance_transaction_closing_id!:int balance_transaction_id:int currency amount:amount reason recorded_at:time event_id:int
+-- FORM reversal_evidence share_allocation_id:int partner_id posted_month entry_id!:int price_from recorded_at:time event_id:int
 -- FORM share_payments share_allocation_id:int payment_id:int payment_reversal_id?:int currency amount:amount recorded_at:time event_id:int
 -- FORM missing_shares document_id:int partner_id month currency arrangement quote_id amount:amount
 -- FORM payout_contents balance_transaction_id:int payout_transaction_id:int account currency recorded_at:time event_id:int
@@ -93,16 +97,16 @@
 -- FORM client_secrets client_id sequence:int issued_at:time expires_at?:time previous_sequence?:int previous_ends_at?:time event_id:int
 -- FORM quote_acceptances quote_id partner_id client_id posted_month entry_id:int
 -- FORM requote_acceptances quote_id step:int previous_step?:int requote_id partner_id client_id posted_month entry_id:int
--- FORM gl_exports gl_export_id:int month format part:int previous?:int kind checkpoint books_closed:flag accounts:map writer:int recorded_at:time event_id:int
+-- FORM gl_exports gl_export_id!:int month format part:int previous?:int kind checkpoint books_closed:flag accounts:map writer:int recorded_at:time event_id:int
 -- FORM gl_export_lines gl_export_id:int line:int control account partner_id? policy_id? currency amount:amount to_account class location name memo
 -- FORM gl_export_files gl_export_id:int position:int name sha256
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
--- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
--- FORM portal_deliveries portal_delivery_id:int document_id:int delivered_on:day reference recorded_at:time event_id:int
+-- FORM email_bounces email_bounce_id!:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
+-- FORM portal_deliveries portal_delivery_id!:int document_id:int delivered_on:day reference recorded_at:time event_id:int
 -- FORM reminders document_id:int dunning_level:int email_id:int payer_id partner_id currency counted_from:day
--- FORM reminder_pauses reminder_pause_id:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
--- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
--- FORM feed_statements feed_statement_id:int partner_id month entries:int complete:flag recorded_at:time event_id:int
+-- FORM reminder_pauses reminder_pause_id!:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
+-- FORM feed_decisions feed_decision_id!:int month partner_id kind evidence reason? recorded_at:time event_id:int
+-- FORM feed_statements feed_statement_id!:int partner_id month entries:int complete:flag recorded_at:time event_id:int
 -- FORM feed_statement_totals feed_statement_id:int currency invoice_amount:amount
 -- FORM closed_months month previous? issued_on:day closed_at:time entries:int late_entries:int partners_with_documents:int partners_without_activity:int
 -- FORM month_totals month currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
@@ -685,80 +689,14 @@ SELECT posted_month, 'income:sales', 'income:sales:' || policy_id, partner_id, c
        -sum(CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END)
 FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, currency;
 
--- The facts that name an event, when they were recorded, if they say it, and the id that occurs once in facts of their kind.
+-- The facts that name an event, and when they were recorded, if they say it.
 CREATE TABLE fact_events AS
-SELECT 'held_rows' AS kind, log_no, event_id, recorded_at, held_row_id AS id FROM held_rows
-UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at, held_row_id FROM held_row_decisions
-UNION ALL SELECT 'users', log_no, event_id, recorded_at, user_id FROM users
-UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at, user_id FROM user_ends
-UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at, user_role_id FROM user_roles
-UNION ALL SELECT 'user_limits', log_no, event_id, recorded_at, user_limit_id FROM user_limits
-UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at, NULL FROM user_identities
-UNION ALL SELECT 'passkeys', log_no, event_id, recorded_at, passkey_id FROM passkeys
-UNION ALL SELECT 'passkey_ends', log_no, event_id, recorded_at, NULL FROM passkey_ends
-UNION ALL SELECT 'approval_requests', log_no, event_id, requested_at, request_id FROM approval_requests
-UNION ALL SELECT 'approval_decisions', log_no, event_id, recorded_at, request_id FROM approval_decisions
-UNION ALL SELECT 'pauses', log_no, event_id, paused_at, pause_id FROM pauses
-UNION ALL SELECT 'resumptions', log_no, event_id, resumed_at, pause_id FROM resumptions
-UNION ALL SELECT 'openings', log_no, event_id, recorded_at, opening_id FROM openings
-UNION ALL SELECT 'skipped_numbers', log_no, event_id, recorded_at, NULL FROM skipped_numbers
-UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at, credit_application_id FROM credit_applications
-UNION ALL SELECT 'voids', log_no, event_id, recorded_at, document_id FROM voids
-UNION ALL SELECT 'credit_releases', log_no, event_id, recorded_at, credit_application_id FROM credit_releases
-UNION ALL SELECT 'write_offs', log_no, event_id, recorded_at, write_off_id FROM write_offs
-UNION ALL SELECT 'write_off_reversals', log_no, event_id, recorded_at, write_off_id FROM write_off_reversals
-UNION ALL SELECT 'holds', log_no, event_id, held_at, hold_id FROM holds
-UNION ALL SELECT 'hold_releases', log_no, event_id, released_at, hold_id FROM hold_releases
-UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_disputes
-UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_dispute_closings
-UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at, reminder_pause_id FROM reminder_pauses
-UNION ALL SELECT 'portal_deliveries', log_no, event_id, recorded_at, portal_delivery_id FROM portal_deliveries
-UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at, feed_decision_id FROM feed_decisions
-UNION ALL SELECT 'book_closes', log_no, event_id, closed_at, NULL FROM book_closes
-UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at, bank_file_id FROM bank_files
-UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at, bank_line_id FROM bank_line_outcomes
-UNION ALL SELECT 'payments', log_no, event_id, recorded_at, payment_id FROM payments
-UNION ALL SELECT 'payment_sources', log_no, event_id, recorded_at, NULL FROM payment_sources
-UNION ALL SELECT 'payment_assignments', log_no, event_id, recorded_at, payment_assignment_id FROM payment_assignments
-UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id, recorded_at, forgotten_payer_account_id FROM forgotten_payer_accounts
-UNION ALL SELECT 'payment_applications', log_no, event_id, recorded_at, payment_application_id FROM payment_applications
-UNION ALL SELECT 'payment_suggestions', log_no, event_id, recorded_at, payment_suggestion_id FROM payment_suggestions
-UNION ALL SELECT 'small_differences', log_no, event_id, recorded_at, payment_application_id FROM small_differences
-UNION ALL SELECT 'payment_reversals', log_no, event_id, recorded_at, payment_reversal_id FROM payment_reversals
-UNION ALL SELECT 'payment_reinstatements', log_no, event_id, recorded_at, payment_reversal_id FROM payment_reinstatements
-UNION ALL SELECT 'payment_unapplications', log_no, event_id, recorded_at, payment_application_id FROM payment_unapplications
-UNION ALL SELECT 'payouts', log_no, event_id, recorded_at, payout_id FROM payouts
-UNION ALL SELECT 'payout_settlements', log_no, event_id, recorded_at, payout_id FROM payout_settlements
-UNION ALL SELECT 'disputes', log_no, event_id, recorded_at, dispute_id FROM disputes
-UNION ALL SELECT 'dispute_outcomes', log_no, event_id, recorded_at, NULL FROM dispute_outcomes
-UNION ALL SELECT 'credit_refunds', log_no, event_id, recorded_at, credit_refund_id FROM credit_refunds
-UNION ALL SELECT 'credit_refund_returns', log_no, event_id, recorded_at, credit_refund_id FROM credit_refund_returns
-UNION ALL SELECT 'refund_matches', log_no, event_id, recorded_at, refund_match_id FROM refund_matches
-UNION ALL SELECT 'bank_bookings', log_no, event_id, recorded_at, bank_booking_id FROM bank_bookings
-UNION ALL SELECT 'processor_event_outcomes', log_no, event_id, recorded_at, processor_event_id FROM processor_event_outcomes
-UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at, NULL FROM processor_event_erasures
-UNION ALL SELECT 'erasures', log_no, event_id, recorded_at, NULL FROM erasures
-UNION ALL SELECT 'payment_exception_closings', log_no, event_id, recorded_at, payment_exception_closing_id FROM payment_exception_closings
-UNION ALL SELECT 'settlement_files', log_no, event_id, recorded_at, settlement_file_id FROM settlement_files
-UNION ALL SELECT 'feed_statements', log_no, event_id, recorded_at, feed_statement_id FROM feed_statements
-UNION ALL SELECT 'balance_transactions', log_no, event_id, recorded_at, balance_transaction_id FROM balance_transactions
-UNION ALL SELECT 'processor_readings', log_no, event_id, recorded_at, processor_reading_id FROM processor_readings
-UNION ALL SELECT 'share_allocations', log_no, event_id, recorded_at, share_allocation_id FROM share_allocations
-UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, recorded_at, balance_transaction_closing_id FROM balance_transaction_closings
-UNION ALL SELECT 'reversal_evidence', log_no, event_id, recorded_at, entry_id FROM reversal_evidence
-UNION ALL SELECT 'share_payments', log_no, event_id, recorded_at, NULL FROM share_payments
-UNION ALL SELECT 'payout_contents', log_no, event_id, recorded_at, NULL FROM payout_contents
-UNION ALL SELECT 'account_payouts', log_no, event_id, recorded_at, NULL FROM account_payouts
-UNION ALL SELECT 'api_clients', log_no, event_id, created_at, NULL FROM api_clients
-UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at, cancellation_terms_id FROM cancellation_terms
-UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at, NULL FROM reversal_grounds
-UNION ALL SELECT 'client_revocations', log_no, event_id, revoked_at, NULL FROM client_revocations
-UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at, NULL FROM client_secrets
-UNION ALL SELECT 'gl_exports', log_no, event_id, recorded_at, gl_export_id FROM gl_exports
-UNION ALL SELECT 'email_bounces', log_no, event_id, recorded_at, email_bounce_id FROM email_bounces
-UNION ALL SELECT 'log_keys', log_no, event_id, recorded_at, NULL FROM log_keys
-UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at, NULL FROM log_continues
-UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL, NULL FROM row_events;
+-- EACH \b(?!expires)(\w+_at):time event_id
+SELECT 'KIND' AS kind, log_no, event_id, COLUMN AS recorded_at FROM KIND
+UNION ALL SELECT 'approval_requests', log_no, event_id, requested_at FROM approval_requests
+UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at FROM credit_applications
+UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at FROM client_secrets
+UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL FROM row_events;
 CREATE INDEX fact_events_by ON fact_events (event_id);
 -- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
 CREATE TABLE dated AS
@@ -835,20 +773,11 @@ FROM (SELECT kind, action, 1 AS always FROM always UNION ALL SELECT kind, action
       UNION ALL SELECT kind, action, 0 FROM money_kind CROSS JOIN money_action
       UNION ALL SELECT kind, action, 0 FROM share_kind CROSS JOIN share_action) r GROUP BY kind, action;
 CREATE TABLE fact_reasons AS
-SELECT 'voids' AS kind, log_no, event_id, reason FROM voids
-UNION ALL SELECT 'write_offs', log_no, event_id, reason FROM write_offs
-UNION ALL SELECT 'write_off_reversals', log_no, event_id, reason FROM write_off_reversals
-UNION ALL SELECT 'holds', log_no, event_id, reason FROM holds
-UNION ALL SELECT 'invoice_disputes', log_no, event_id, reason FROM invoice_disputes
-UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, reason FROM invoice_dispute_closings
-UNION ALL SELECT 'reminder_pauses', log_no, event_id, reason FROM reminder_pauses
-UNION ALL SELECT 'payment_reversals', log_no, event_id, reason FROM payment_reversals
-UNION ALL SELECT 'bank_bookings', log_no, event_id, reason FROM bank_bookings
-UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, reason FROM balance_transaction_closings
-UNION ALL SELECT 'feed_decisions', log_no, event_id, reason FROM feed_decisions WHERE reason IS NOT NULL
-UNION ALL SELECT 'pauses', log_no, event_id, reason FROM pauses
-UNION ALL SELECT 'user_ends', log_no, event_id, reason FROM user_ends
-UNION ALL SELECT 'held_row_decisions', log_no, event_id, reason FROM held_row_decisions;
+-- EACH \b(reason)\b.* event_id
+SELECT 'KIND' AS kind, log_no, event_id, COLUMN AS reason FROM KIND;
+CREATE TABLE fact_ids AS
+-- EACH (\w+)\??!
+SELECT 'KIND.COLUMN' AS place, COLUMN AS id FROM KIND WHERE COLUMN IS NOT NULL;
 -- What events state about their facts, by the facts: always, or if an event of the action states it.
 CREATE TABLE stated_facts AS
 SELECT event_id, 'payment.record' AS action, 'reference' AS path, reference AS value, 0 AS always FROM payments
@@ -2806,22 +2735,7 @@ WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
 
 -- ids_once: An id of these facts occurs once in them: their own id, or that of a thing to which they can happen once.
 -- columns at id:int times:int
-SELECT kind, id, count(*)
-FROM (SELECT kind, id FROM fact_events WHERE id IS NOT NULL
-      UNION ALL SELECT 'settlement_lines', settlement_line_id FROM settlement_lines
-      UNION ALL SELECT 'instruction_versions', instruction_version_id FROM instruction_versions
-      UNION ALL SELECT 'issuer_versions', issuer_version_id FROM issuer_versions
-      UNION ALL SELECT 'documents', document_id FROM documents
-      UNION ALL SELECT 'replacements of document', replaces FROM documents WHERE replaces IS NOT NULL
-      UNION ALL SELECT 'payment_sources of bank line', bank_line_id FROM payment_sources WHERE bank_line_id IS NOT NULL
-      UNION ALL SELECT 'payment_reversals of bank line', bank_line_id FROM payment_reversals WHERE bank_line_id IS NOT NULL
-      UNION ALL SELECT 'bank_statements', bank_statement_id FROM bank_statements
-      UNION ALL SELECT 'bank_lines', bank_line_id FROM bank_lines
-      UNION ALL SELECT 'payouts of bank line', bank_line_id FROM payouts
-      UNION ALL SELECT 'payout_payments', payment_id FROM payout_payments
-      UNION ALL SELECT 'document_pdfs', document_id FROM document_pdfs
-      UNION ALL SELECT 'document_e_invoices', document_id FROM document_e_invoices) i
-GROUP BY kind, id HAVING count(*) > 1;
+SELECT place, id, count(*) FROM fact_ids GROUP BY place, id HAVING count(*) > 1;
 
 -- names_once: What names a fact, or its place in what it belongs to, occurs once.
 -- columns at times:int

@@ -246,7 +246,7 @@ const withoutEscapes = (text) =>
 
 // ---- checks.sql: forms, rules and views ------------------------------------------------------------------------------
 const TYPES = 'int|amount|rate|number|day|time|flag|hex|map|personal';
-const COLUMN = whole(`([a-z][A-Za-z0-9_.]*)(\\??)(?::(${TYPES}))?(?:@([a-z_]+))?`);
+const COLUMN = whole(`([a-z][A-Za-z0-9_.]*)(\\??)!?(?::(${TYPES}))?(?:@([a-z_]+))?`);
 
 /** How the lines of one kind of fact are written, and the table that they fill. */
 class Form {
@@ -298,9 +298,17 @@ class Form {
   }
 }
 
+/** The copies of a line under `EACH pattern`, for the columns of all forms that match. */
+const copies = (text, pattern, line) =>
+  [...text.matchAll(/^-- FORM (\S+) (.*)$/gm)].flatMap(([, kind, columns]) =>
+    [...columns.matchAll(new RegExp(pattern, 'g'))].map(([, column]) =>
+      line.replaceAll('KIND', kind).replaceAll('COLUMN', column),
+    ),
+  );
 /** The parts of checks.sql. Blank lines separate rules and views; the comments of each come first. */
 function readChecks(text) {
-  const [, head, prepare, rest] = /^(.*?)\n-- PREPARE(.*?)\n-- CHECKS(.*)$/s.exec(text);
+  const whole = text.replace(/^-- EACH (.*)\n([^;\n]*)/gm, (_, ...each) => copies(text, ...each).join('\nUNION ALL '));
+  const [, head, prepare, rest] = /^(.*?)\n-- PREPARE(.*?)\n-- CHECKS(.*)$/s.exec(whole);
   const checks = { forms: new Map(), prepare: `--${prepare}`, rules: [], views: new Map() };
   for (const [, kind, columns] of head.matchAll(/^-- FORM (\S+) (.*)$/gm))
     checks.forms.set(kind, new Form(kind, ...columns.split(' ')));

@@ -175,7 +175,7 @@ INTEGERS = ('int', 'amount', 'rate', 'day', 'flag')
 
 # ---- checks.sql: forms, rules and views ------------------------------------------------------------------------------
 TYPES = 'int|amount|rate|number|day|time|flag|hex|map|personal'
-COLUMN = re.compile('([a-z][A-Za-z0-9_.]*)(\\??)(?::(%s))?(?:@([a-z_]+))?' % TYPES)
+COLUMN = re.compile('([a-z][A-Za-z0-9_.]*)(\\??)!?(?::(%s))?(?:@([a-z_]+))?' % TYPES)
 
 class Form:
     """How the lines of one kind of fact are written, and the table that they fill."""
@@ -219,6 +219,10 @@ class Form:
 class Checks:
     """The parts of checks.sql. Blank lines separate rules and views; the comments of each come first."""
     def __init__(self, text):
+        columns_of = re.findall('(?m)^-- FORM (\\S+) (.*)', text)
+        text = re.sub('(?m)^-- EACH (.*)\n([^;\n]*)', lambda each: '\nUNION ALL '.join(
+            each[2].replace('KIND', kind).replace('COLUMN', column)
+            for kind, columns in columns_of for column in re.findall(each[1], columns)), text)
         head, prepare, rest = re.fullmatch('(.*?)\n-- PREPARE(.*?)\n-- CHECKS(.*)', text, re.DOTALL).groups()
         forms = [line[8:].split(' ') for line in head.split('\n') if line.startswith('-- FORM ')]
         self.forms, self.rules, self.views = {form[0]: Form(*form) for form in forms}, [], {}

@@ -1,6 +1,6 @@
 /** kill -9 while a month is archived or comes back: its rows are in the database or in the store, and never in neither. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Failpoint } from '../../src/failpoint.ts';
+import type { Failpoint } from '../support/failpoints.ts';
 import { killed, reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { serveWorld } from '../support/service.ts';

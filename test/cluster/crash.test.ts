@@ -5,9 +5,9 @@
 import { spawn } from 'node:child_process';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Failpoint } from '../../src/failpoint.ts';
 import { worldOfOldMonths } from '../archive/archived-world.ts';
 import { type Cluster, hasCitus, startCluster } from '../support/cluster.ts';
+import type { Failpoint } from '../support/failpoints.ts';
 import { compiled, reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';

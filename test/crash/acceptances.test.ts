@@ -1,7 +1,7 @@
 /** kill -9 of a server in the middle of acceptances that it does together: each is recorded whole, or not at all. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FAILPOINTS } from '../../src/failpoint.ts';
+import { FAILPOINTS } from '../support/failpoints.ts';
 import { PRICED } from '../support/service.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { report } from '../mail/report.ts';
+import { FAILPOINTS, type Failpoint } from '../support/failpoints.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, type Chapter, outcome, type Story } from './story.ts';
@@ -189,7 +189,9 @@ test('the program dies at every failpoint in one of these tests, here or in the 
     const all = new RegExp(`FAILPOINTS\\.filter.*\\b${wordOf(failpoint)}\\b`);
     return !text.includes(`'${failpoint}'`) && !all.test(text);
   });
+  expect(FAILPOINTS.length).toBeGreaterThan(100);
   expect(untold).toEqual([]);
+  expect([...NOT_REPEATED].filter((each) => !FAILPOINTS.includes(each))).toEqual([]);
 });
 
 let survived = 0;

@@ -1,9 +1,9 @@
 /** kill -9 while events are published and sent: whoever goes on skips none and doubles none in the index. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FAILPOINTS } from '../../src/failpoint.ts';
 import { setWebhook } from '../../src/partner-events/webhook.ts';
 import { expectVerified } from '../documents/correcting.ts';
 import { isSignedWith, type Receiver, startReceiver } from '../partner-events/receiver.ts';
+import { FAILPOINTS } from '../support/failpoints.ts';
 import { reckoner } from '../support/program.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';

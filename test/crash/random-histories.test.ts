@@ -3,8 +3,8 @@
  * and then played once more with a kill -9 in every second command; both must end the same. From a printed seed.
  */
 import { expect, test } from 'vitest';
-import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { type Currency, Model, PARTNERS } from '../close/model.ts';
+import { FAILPOINTS, type Failpoint } from '../support/failpoints.ts';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';

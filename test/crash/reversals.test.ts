@@ -1,8 +1,8 @@
 /** kill -9 in the middle of reversals, requests and decisions: each is done or not, and asked again it has one result. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FAILPOINTS } from '../../src/failpoint.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
+import { FAILPOINTS } from '../support/failpoints.ts';
 import { type Ran, reckoner } from '../support/program.ts';
 import { PRICED } from '../support/service.ts';
 import { someOf, times } from '../support/sweep.ts';

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { ndjson, payout, reversedTransfers, share } from '../splits/balance-transactions.ts';
+import { FAILPOINTS, type Failpoint } from '../support/failpoints.ts';
 import { type Ran, reckoner, command as stayed } from '../support/program.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { someOf, times } from '../support/sweep.ts';

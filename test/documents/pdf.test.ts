@@ -1,7 +1,7 @@
 /** Drawn documents, read back as a recipient's programs would read them: their words, their places, their bytes. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { getDocument, OPS, type PDFDocumentProxy, type PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
@@ -1090,11 +1090,17 @@ describe('the same snapshot', () => {
         join(folder, 'tsconfig.json'),
         JSON.stringify({
           extends: resolve('tsconfig.json'),
-          compilerOptions: { rootDir: resolve('.'), outDir: folder, sourceMap: false, noCheck: true },
+          compilerOptions: {
+            ...{ rootDir: resolve('.'), outDir: folder, sourceMap: false, noCheck: true },
+            paths: { '#*': [resolve('src/*.ts')] },
+          },
           include: [resolve('src/documents/pdf/render.ts'), resolve('src/documents/pdf/*.d.ts')],
         }),
       );
       execFileSync(process.execPath, [resolve('node_modules/typescript/bin/tsc'), '-p', folder]);
+      const described = JSON.parse(readFileSync('package.json', 'utf8')) as object;
+      writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...described, imports: { '#*': './src/*.js' } }));
+      cpSync(resolve('templates'), join(folder, 'templates'), { recursive: true });
       writeFileSync(
         join(folder, 'child.js'),
         `import { createHash } from 'node:crypto';

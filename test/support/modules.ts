@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** `from './x.ts'`, `import './x.ts'`, `import('./x.ts')` and `new URL('x.mjs', …)`. */
-const IMPORTS = /(?:\bfrom|\bimport|\bimport\(|new URL\()\s*'(\.{0,2}[^':]*\.m?[tj]s)'/g;
+/** `from './x.ts'`, `import './x.ts'`, `import('./x.ts')`, `new URL('x.mjs', …)`, and `from '#x'` for src/x.ts. */
+const IMPORTS = /(?:\bfrom|\bimport|\bimport\(|new URL\()\s*'(#[^']+|\.{0,2}[^':]*\.m?[tj]s)'/g;
 
 const imported = new Map<string, readonly string[]>();
 
@@ -15,7 +15,11 @@ function importsOf(file: string): readonly string[] {
   if (known !== undefined) return known;
   const text = readFileSync(join(ROOT, file), 'utf8');
   const found = [...text.matchAll(IMPORTS)]
-    .map(([, path = '']) => relative(ROOT, join(ROOT, dirname(file), path)).replaceAll(sep, '/'))
+    .flatMap(([, path = '']) =>
+      path.startsWith('#')
+        ? [`src/${path.slice(1)}.ts`, `src/${path.slice(1)}.tsx`]
+        : [relative(ROOT, join(ROOT, dirname(file), path)).replaceAll(sep, '/')],
+    )
     .filter((path) => existsSync(join(ROOT, path)));
   imported.set(file, found);
   return found;

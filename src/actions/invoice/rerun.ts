@@ -8,6 +8,7 @@ import {
   onLatestDate,
   partner,
   Report,
+  text,
 } from '#actions/action';
 import { Block, versionsOf } from '#actions/blocks';
 import {
@@ -30,7 +31,8 @@ import { Rerun, RerunOptions, rerunDocument, rerunDocuments, rerunMonth } from '
 import { refuse } from '#errors/refusals';
 import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
-import { Amount, inShort, moneyText, plural } from '#values';
+import { table } from '#text-table';
+import { Amount, inShort, Month, moneyText, plural } from '#values';
 
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',

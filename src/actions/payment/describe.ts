@@ -17,10 +17,10 @@ export async function onePayment(tx: Transaction, paymentId: number): Promise<Pa
   return paymentJson(row);
 }
 
-export const amountOf = (payment: { currency: string }, amount: string): string =>
+export const amountOf = (payment: { currency: string }, amount: string) =>
   `${groupThousands(amount)} ${payment.currency}`;
 
-export function described(payment: PaymentJson): string {
+export function described(payment: PaymentJson) {
   const lines: [string, string][] = [
     ['amount', amountOf(payment, payment.amount)],
     ['payer', payment.partner_id ?? 'unknown'],
@@ -51,7 +51,7 @@ export function described(payment: PaymentJson): string {
 }
 
 /** Formats a label with a value that is wrapped at 80 columns. */
-export const labelled = (label: string, value: string): string[] =>
+export const labelled = (label: string, value: string) =>
   wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 
 export async function reportPayment(tx: Transaction, paymentId: number, sentence: string): Promise<Report> {
@@ -71,7 +71,7 @@ export async function partnersOfPayment(tx: Transaction, paymentId: number): Pro
 }
 
 /** Names a payment as previews do: `payment 24`. */
-export const paymentName = (paymentId: number): string => `payment ${paymentId}`;
+export const paymentName = (paymentId: number) => `payment ${paymentId}`;
 
 export async function paymentFacts(tx: Transaction, paymentId: number, name = paymentName(paymentId)): Promise<Facts> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
@@ -87,7 +87,6 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
   };
 }
 
-/** The parts of an action on the payment `paymentId`. */
 export const OF_PAYMENT = {
   subject: ({ paymentId }: { readonly paymentId: number }) => String(paymentId),
   partners: (tx: Transaction, { paymentId }: { readonly paymentId: number }) => partnersOfPayment(tx, paymentId),
@@ -102,10 +101,10 @@ export const smallDifferencesOf = async (tx: Transaction, eventId: number | null
         ...{ partner, amount: Amount.of(amount, currency) },
       }));
 
-export const movedOf = (seen: FactsChange, paymentId: number, field: string): Amount[] =>
+export const movedOf = (seen: FactsChange, paymentId: number, field: string) =>
   fallOf(seen, paymentName(paymentId), field);
 
-export function fallOf({ before, after }: FactsChange, thing: string, field: string): Amount[] {
+export function fallOf({ before, after }: FactsChange, thing: string, field: string) {
   const [was, is] = [before, after].map((facts) => facts[thing]?.[field]);
   return was instanceof Amount && is instanceof Amount ? [was.minus(is)] : [];
 }

@@ -53,5 +53,5 @@ function checkImport({ partnerId, account }: { partnerId?: string | undefined; a
   throw refuse('usage', { reason });
 }
 
-export const describedImport = ({ read, recorded, duplicates, matched }: ImportReport): string =>
+export const describedImport = ({ read, recorded, duplicates, matched }: ImportReport) =>
   `${read} read: ${recorded} recorded, ${plural(duplicates, 'duplicate')}; ${plural(matched, 'transfer')} matched to quotes.`;

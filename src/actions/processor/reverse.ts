@@ -6,7 +6,6 @@ import { ReversalReport, recordReversals, reverseManually } from '#splits/revers
 import { printable } from '#text-table';
 import { ACCOUNT } from './match.ts';
 
-/** The parts of an action that records the reversals of transfers. */
 const OF_REVERSALS = {
   partners: async () => 'all' as const,
   facts: async (_tx: Transaction, _input: unknown, report?: ReversalReport): Promise<Facts> =>

@@ -29,7 +29,7 @@ export function checkQuery(text: string): (tx: Transaction, scope: CheckScope) =
 }
 
 /** An SQL condition: a column contains the month in scope. The condition is always true when everything is checked. */
-export const inMonth = (column: string): string => `(:month::text IS NULL OR ${column} = :month)`;
+export const inMonth = (column: string) => `(:month::text IS NULL OR ${column} = :month)`;
 
 export interface Difference {
   /** The item that is wrong, such as a row, a document or a series. */

@@ -12,7 +12,7 @@ import { Finding } from './query.ts';
  * Explains why expressions were not compared: the database was loaded from a dump, or upgraded with pg_upgrade, after
  * its schema was recorded.
  */
-export const describeNotCompared = (count: number): string =>
+export const describeNotCompared = (count: number) =>
   `${plural(count, 'expression')} of views, checks and functions not compared: the database was moved to this server ` +
   'after its schema was recorded. Migrate it as its owner to record it here';
 

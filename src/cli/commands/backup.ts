@@ -146,7 +146,7 @@ const isOlder = async (database: Database) =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
 /** The backups that `--keep` made in a folder. Their names contain times, so the last one is the latest. */
-export const nightlyBackups = (folder: string, environment: EnvironmentName): string[] =>
+export const nightlyBackups = (folder: string, environment: EnvironmentName) =>
   readdirSync(folder)
     .filter((name) => new RegExp(`^reckoner-${environment}-\\d{8}T\\d{6}Z\\.backup$`).test(name))
     .sort();
@@ -157,7 +157,7 @@ function deleteAllBut(keep: number, folder: string, environment: EnvironmentName
   return old;
 }
 
-export function counted(rows: Readonly<Record<string, number>>): string {
+export function counted(rows: Readonly<Record<string, number>>) {
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0);
   return `${groupThousands(String(total))} rows in ${Object.keys(rows).length} tables`;
 }

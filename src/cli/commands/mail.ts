@@ -16,7 +16,7 @@ export const define: Definition = (group, action) => {
 };
 
 /** The DNS record to publish, in zone-file syntax. */
-export const describeDkim = ({ name, value }: DkimRecord): string =>
+export const describeDkim = ({ name, value }: DkimRecord) =>
   `E-mails are signed. Publish this in the DNS:\n${name}. TXT (\n${(value.match(/.{1,70}/g) ?? [])
     .map((part) => `  "${part}"`)
     .join('\n')} )`;

@@ -21,7 +21,7 @@ async function migrate(output: Output) {
 }
 
 /** Runs the pending migrations. An event records them, and a new schema record. */
-export function bringUpToDate(output: Output, environment: Environment): Promise<readonly string[]> {
+export function bringUpToDate(output: Output, environment: Environment) {
   return withDatabase(environment, { unmigrated: true }, (database) =>
     database.migrations.run(async (tx, { migrations, schema }) => {
       if (migrations.length === 0 && !schema.isNew) return;

@@ -61,7 +61,7 @@ function describedPlan({ quote_id, requote_id, share, currency, requests, proble
 }
 
 /** A request in the form of the processor's documentation, with one line for each form parameter. */
-function describedRequest({ method, path, headers, params, ...more }: ProcessorRequest): string {
+function describedRequest({ method, path, headers, params, ...more }: ProcessorRequest) {
   // A payment method belongs to one account, so the account is named.
   const account = accountOf({ headers });
   const yours = account === undefined ? 'yours' : `yours, of ${printable(account)}`;

@@ -136,7 +136,7 @@ type NewCheckout = Readonly<{
   invoices: readonly Readonly<{ document_id: number; amount: string }>[];
 }>;
 
-export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Promise<void> {
+export async function insertCheckout(tx: Transaction, checkout: NewCheckout) {
   await execute(
     tx,
     `WITH made AS (
@@ -164,7 +164,7 @@ export const insertSession = executing<{ checkoutId: number; providerId: string;
 export async function insertEnding(
   tx: Transaction,
   ending: { checkoutId: number; why: CheckoutEnding; detail?: string | undefined; now: string },
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO checkout_endings (checkout_id, why, detail, ended_at)

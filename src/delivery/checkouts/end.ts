@@ -35,7 +35,7 @@ export async function endCheckout(
   context: CheckoutCalls,
   checkout: Checkout,
   why: 'replaced' | 'canceled' | 'changed',
-): Promise<CheckoutState> {
+) {
   const providerId = checkout.provider_id ?? (await makeSession(context, checkout));
   // Without a session there is nothing to pay.
   if (providerId === undefined) return 'expired';
@@ -51,7 +51,7 @@ export async function endCheckout(
  * Creates the session with the key that was recorded before, so a repeated request creates no second one. Returns its
  * id; undefined if none was made, with the reason recorded.
  */
-export async function makeSession(context: CheckoutCalls, checkout: Checkout): Promise<string | undefined> {
+export async function makeSession(context: CheckoutCalls, checkout: Checkout) {
   const { checkout_id: checkoutId, recorded_at, request, idempotency_key } = checkout;
   const age = context.environment.now().diff(DateTime.fromISO(recorded_at));
   if (age.as('hours') >= KEY_VALID_HOURS) {
@@ -84,7 +84,7 @@ const recordEnding = (
  * Ends the sessions for a document whose balance has changed. Does not wait for an unreachable processor: a session
  * ends within the hour, and an overpayment until then is unapplied cash.
  */
-export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {
+export async function endChangedCheckouts(context: CheckoutCalls, documentId: number) {
   const live = await context.database.reading((tx) => readLiveCheckouts(tx, { documentIds: [documentId] }));
   for (const checkout of live) {
     try {

@@ -85,7 +85,7 @@ type Intent = Readonly<{
  * Records the link before the processor is called. If another worker recorded the same version first, the next read
  * finds its link.
  */
-export async function recordIntent(tx: Transaction, intent: Intent): Promise<void> {
+export async function recordIntent(tx: Transaction, intent: Intent) {
   const recorded = await execute(
     tx,
     `INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
@@ -181,7 +181,7 @@ export type LinkWork = 'nothing' | 'end' | 'make';
  * Documents whose link is incomplete, active for an outdated amount, or missing although links are wanted. Those with a
  * current refusal are skipped.
  */
-export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
+export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>) => `
   SELECT i.document_id
   FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
   WHERE (i.provider_id IS NULL OR ${MUST_CLOSE})
@@ -222,10 +222,7 @@ export const readLinkTroubles = querying<LinkTrouble>(`
   JOIN documents d ON d.document_id = coalesce(wrong.document_id, w.document_id)
   ORDER BY d.series, d.sequence`);
 
-export async function readLinkTokens(
-  tx: Transaction,
-  documents: readonly { readonly document_id: number }[],
-): Promise<Map<number, string>> {
+export async function readLinkTokens(tx: Transaction, documents: readonly { readonly document_id: number }[]) {
   const links = await query<{ document_id: number; token: string }>(
     tx,
     `SELECT document_id, token FROM current_links WHERE token IS NOT NULL AND document_id = ANY (:ids::bigint[])`,

@@ -37,7 +37,7 @@ export function lackingOf(demand: Demand): Lack[] {
 }
 
 /** EN 16931 allows at most two decimals in amounts. */
-export const isCurrencyOfEInvoices = (currency: string): boolean => (minorDigits(currency) ?? 0) <= 2;
+export const isCurrencyOfEInvoices = (currency: string) => (minorDigits(currency) ?? 0) <= 2;
 
 const lack = (file: Lack['file'], field: string, term: string) => ({ file, field, term });
 
@@ -133,7 +133,7 @@ function peppolLacks({ seller, buyer }: Parties, currency: string) {
 }
 
 /** `buyer_reference (BT-10) and address.city (BT-52) in partners.json; issuer.phone (BT-42) in settings.json`. */
-export function lackingText(lacks: readonly Lack[]): string {
+export function lackingText(lacks: readonly Lack[]) {
   const files = [...new Set(lacks.map(({ file }) => file))].sort();
   return files
     .map((file) => {

@@ -73,7 +73,6 @@ type TaxTotal = Tax &
     amount: string;
   }>;
 
-/** The first and the last day. */
 export type Period = Readonly<{
   from: string;
   to: string;
@@ -300,14 +299,14 @@ const VAT_ID = /^([A-Z]{2})[A-Z0-9+*]{2,13}$/;
 const OTHER_PREFIXES = ['EL', 'XI'];
 
 /** The VAT identifier in a printed tax id (BT-31, BT-48), without blanks and dots; empty if it is none. */
-export function vatIdOf(taxId: string): string {
+export function vatIdOf(taxId: string) {
   const id = taxId.toUpperCase().replace(/[\s.]/g, '');
   const [, country = ''] = VAT_ID.exec(id) ?? [];
   return COUNTRIES.has(country) || OTHER_PREFIXES.includes(country) ? id : '';
 }
 
 /** Whether the rules of XRechnung apply. Peppol has the same rules if both parties are German (DE-R). */
-export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties, 'seller' | 'buyer'>): boolean =>
+export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties, 'seller' | 'buyer'>) =>
   format === 'xrechnung' || (format === 'ubl' && [seller, buyer].every((party) => countryOf(party) === 'DE'));
 
 const countryOf = ({ tax_id: taxId, country }: Party) => vatIdOf(taxId).slice(0, 2) || country;
@@ -326,5 +325,4 @@ export const categoriesOf = (
   categories?.map((each) => VAT_CATEGORIES[each]) ?? (noTax === null ? [] : [noTax.category]);
 
 /** Outside the scope of VAT, EN 16931 forbids the parties' VAT identifiers (BR-O-02). */
-export const isOutsideScope = ({ taxes }: Pick<EInvoice, 'taxes'>): boolean =>
-  taxes.some(({ category }) => category === 'O');
+export const isOutsideScope = ({ taxes }: Pick<EInvoice, 'taxes'>) => taxes.some(({ category }) => category === 'O');

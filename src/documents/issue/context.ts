@@ -25,7 +25,7 @@ export type IssueContext = ActorContext &
     schema?: SchemaComparison | undefined;
   }>;
 
-export function refuseIncompleteSettings({ environment, settings }: Installation): void {
+export function refuseIncompleteSettings({ environment, settings }: Installation) {
   if (environment.name !== 'production') return;
   const missing = missingSettings(settings).map((each) => each.path);
   if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
@@ -35,7 +35,7 @@ export function refuseIncompleteSettings({ environment, settings }: Installation
  * The date of an action on documents: today. A date before the latest action is refused, because dates follow the order
  * of document numbers.
  */
-export async function dateOfAction(tx: Transaction, context: IssueContext): Promise<string> {
+export async function dateOfAction(tx: Transaction, context: IssueContext) {
   const today = todayOf(context);
   const latest = await readLatestAction(tx);
   if (latest === undefined || today >= latest.dated) return today;
@@ -68,6 +68,6 @@ export async function beginIssue(
 }
 
 /** The right-hand side of the Message-IDs: the sender's mail domain. */
-export function mailDomain(settings: Settings): string {
+export function mailDomain(settings: Settings) {
   return settings.mail_from.split('@').at(-1) || 'reckoner.invalid';
 }

@@ -14,7 +14,7 @@ export const AMOUNTS = `
 /**
  * Creates empty `drafts` and `draft_taxes`. A draft's own due date and terms take precedence over the partner's terms.
  */
-export async function createDrafts(tx: Transaction): Promise<void> {
+export async function createDrafts(tx: Transaction) {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.drafts, pg_temp.draft_lines, pg_temp.draft_taxes`);
   await execute(
     tx,
@@ -30,7 +30,7 @@ export async function createDrafts(tx: Transaction): Promise<void> {
 }
 
 /** Creates empty `drafts` and `draft_lines`, for documents of a purpose other than a month's. */
-export async function createEmptyDrafts(tx: Transaction): Promise<void> {
+export async function createEmptyDrafts(tx: Transaction) {
   await createDrafts(tx);
   await execute(
     tx,
@@ -44,7 +44,7 @@ export async function createEmptyDrafts(tx: Transaction): Promise<void> {
 }
 
 /** Totals the lines of a month by document, after each line has its tax. */
-export async function totalDrafts(tx: Transaction): Promise<void> {
+export async function totalDrafts(tx: Transaction) {
   await execute(tx, 'ANALYZE pg_temp.draft_lines');
   await execute(
     tx,
@@ -83,7 +83,7 @@ export const totalRows = executing<RowsOfMonth>(`
  * of the reversed row was. If an earlier month billed that row, `billed_month` and `billed_kind` name its line;
  * otherwise both are empty.
  */
-export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
+export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth) {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);
   await execute(
     tx,
@@ -106,11 +106,7 @@ export const readDraftCurrencies = queryingColumn<string>(`SELECT DISTINCT curre
  * Keeps only the drafts that replace these void documents. A replacement keeps the old due date, unless it gets new
  * terms.
  */
-export async function keepReplacements(
-  tx: Transaction,
-  documentIds: readonly number[],
-  newTerms: boolean,
-): Promise<void> {
+export async function keepReplacements(tx: Transaction, documentIds: readonly number[], newTerms: boolean) {
   await execute(
     tx,
     `UPDATE pg_temp.drafts AS draft
@@ -147,7 +143,7 @@ export async function draftAdjustment(
     /** The share of each tax total of the invoice; none without tax. */
     shares: readonly CreditShare[];
   },
-): Promise<void> {
+) {
   const { shares, ...amounts } = adjustment;
   await createEmptyDrafts(tx);
   await execute(

@@ -12,11 +12,7 @@ import { DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes
  * month has the rows that posted after the previous closed month and up to this one, so the first one includes all
  * earlier rows.
  */
-export async function draftMonth(
-  tx: Transaction,
-  { tax }: { readonly tax: Tax | null },
-  rows: RowsOfMonth,
-): Promise<void> {
+export async function draftMonth(tx: Transaction, { tax }: { readonly tax: Tax | null }, rows: RowsOfMonth) {
   await createDrafts(tx);
   if (tax === null || rows.month < tax.from) await totalRows(tx, rows);
   else {

@@ -41,7 +41,7 @@ const usableCredit = (note: string, replaces: string) => `
  * Issues a document for each draft. Numbers continue after the last assigned or skipped one, in the order of partner,
  * currency and arrangement. An invoice takes as much of the partner's open credit as it may.
  */
-export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
+export async function insertDocuments(tx: Transaction, batch: IssueBatch) {
   await execute(tx, 'ANALYZE pg_temp.drafts');
   // The planner has no statistics yet for newly issued documents. Joining 15,000 lines to 2,000 of them took 6.5 s with
   // the documents table, and 0.1 s with this table.

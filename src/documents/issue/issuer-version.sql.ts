@@ -5,7 +5,7 @@ import { Issuer } from '#config/settings';
 import { execute, executing, queryOne, Transaction } from '#database/transaction';
 
 /** Records the issuer in the current settings and returns its version. The logo is stored by its hash. */
-export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
+export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string) {
   const { logo } = issuer;
   if (logo !== null) await recordLogo(tx, { ...logo, now });
   // If an issuer has no logo, the content and version are the same as before logos existed.

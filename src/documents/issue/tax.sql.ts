@@ -48,7 +48,7 @@ export const readUntaxedSales = querying<DraftedSale>(`
  * name of the tax. All rows from before the first closed month were billed in that month. A policy's sales of a month
  * are on one line, so they have one tax.
  */
-export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
+export async function takeBilledTaxes(tx: Transaction, { countries }: Tax) {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
   await execute(
     tx,
@@ -68,7 +68,7 @@ export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Prom
   await execute(tx, 'ANALYZE pg_temp.sale_taxes');
 }
 
-export async function insertRules(tx: Transaction, rules: readonly object[]): Promise<void> {
+export async function insertRules(tx: Transaction, rules: readonly object[]) {
   await execute(
     tx,
     `INSERT INTO pg_temp.sale_taxes (
@@ -88,7 +88,7 @@ export async function insertRules(tx: Transaction, rules: readonly object[]): Pr
  * partner's current country come first, because the document states our tax number there. If a total has several
  * reasons, each is listed once; a code is kept only if all lines have it.
  */
-export async function totalTaxes(tx: Transaction): Promise<void> {
+export async function totalTaxes(tx: Transaction) {
   await execute(
     tx,
     `INSERT INTO pg_temp.draft_taxes

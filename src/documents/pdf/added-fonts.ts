@@ -85,14 +85,14 @@ function isFont(file: AddedFont) {
   }
 }
 
-export const openAddedFont = (font: AddedFont): Font => parsedFont(font).open();
+export const openAddedFont = (font: AddedFont) => parsedFont(font).open();
 
 // --- Fonts of characters ---
 
 let inUse: readonly AddedFont[] = [];
 
 /** Renders or queries with these fonts in addition to the program's own. `work` must be synchronous. */
-export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => Result): Result {
+export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => Result) {
   const before = inUse;
   // Sorted by hash, because a document records the hashes and not the names.
   inUse = [...fonts].sort((one, other) => (one.sha256 < other.sha256 ? -1 : 1));
@@ -115,7 +115,7 @@ function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weigh
   return able.find((font) => parsedFont(font).weight === weight) ?? able[0];
 }
 
-export const isPrintable = (codePoint: number): boolean =>
+export const isPrintable = (codePoint: number) =>
   hasGlyph(codePoint) || fontAmong(inUse, codePoint, 'regular') !== undefined;
 
 export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[]): readonly AddedFont[] {

@@ -12,7 +12,7 @@ const ROW_PADDING = 4;
 const STRONG_RULE = 0.9;
 const CELL_GAP = 18;
 
-export function drawAdjustment(layout: PageLayout, { heading, currency, reason, line, steps }: Adjustment): void {
+export function drawAdjustment(layout: PageLayout, { heading, currency, reason, line, steps }: Adjustment) {
   const { what, amount } = layout.labels.adjustment;
   const column = new Column(layout, layout.width);
   column.text(heading, layout.style('heading'), { tag: 'H2' });

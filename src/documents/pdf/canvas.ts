@@ -96,23 +96,23 @@ export class MeasuringCanvas implements Canvas {
     this.measuredBy = measuredBy;
   }
 
-  measure(run: Run): number {
+  measure(run: Run) {
     return this.measuredBy.measure(run);
   }
 
-  content(_element: Element, draw: () => void): void {
+  content(_element: Element, draw: () => void) {
     draw();
   }
 
-  artifact(draw: () => void): void {
+  artifact(draw: () => void) {
     draw();
   }
 
-  turned(_degrees: number, _x: number, _y: number, draw: () => void): void {
+  turned(_degrees: number, _x: number, _y: number, draw: () => void) {
     draw();
   }
 
-  link(_parent: Element, _box: Box, link: Link): void {
+  link(_parent: Element, _box: Box, link: Link) {
     link.draw();
   }
 
@@ -120,14 +120,14 @@ export class MeasuringCanvas implements Canvas {
     return undefined;
   }
 
-  addPage(): void {}
-  figure(): void {}
-  text(): void {}
-  rule(): void {}
-  fill(): void {}
-  fillAll(): void {}
-  image(): void {}
-  frame(): void {}
+  addPage() {}
+  figure() {}
+  text() {}
+  rule() {}
+  fill() {}
+  fillAll() {}
+  image() {}
+  frame() {}
 }
 
 type PdfOptions = Readonly<{
@@ -182,33 +182,33 @@ export class PdfCanvas implements Canvas {
     return this.document.font(name).fontSize(size);
   }
 
-  addPage(): void {
+  addPage() {
     this.document.addPage();
   }
 
-  switchToPage(index: number): void {
+  switchToPage(index: number) {
     this.document.switchToPage(index);
   }
 
-  open(parent: Element, tag: Tag, options: ElementOptions = {}): PDFKit.PDFStructureElement {
+  open(parent: Element, tag: Tag, options: ElementOptions = {}) {
     // pdfkit supports `scope`, but its types do not declare it.
     const element = this.document.struct(tag, options as PDFKit.Mixins.StructureElementOptions);
     (parent ?? this.root).add(element);
     return element;
   }
 
-  content(element: Element, draw: () => void): void {
+  content(element: Element, draw: () => void) {
     (element ?? this.root).add(draw);
   }
 
-  artifact(draw: () => void, type: ArtifactType): void {
+  artifact(draw: () => void, type: ArtifactType) {
     // Only these two artifact types are defined in ISO 32000-1, 14.8.2.2, in pdfkit and in its types.
     this.document.markContent('Artifact', { type });
     draw();
     this.document.endMarkedContent();
   }
 
-  text({ text, style }: Run, x: number, baseline: number): void {
+  text({ text, style }: Run, x: number, baseline: number) {
     if (this.textShared(text, style, x, baseline)) return;
     let at = x;
     for (const piece of piecesOf(text, style.font)) {
@@ -222,7 +222,7 @@ export class PdfCanvas implements Canvas {
   }
 
   /** Draws text of shared characters. Returns false if the text has other characters. */
-  private textShared(text: string, { font, size, color }: Style, x: number, baseline: number): boolean {
+  private textShared(text: string, { font, size, color }: Style, x: number, baseline: number) {
     const shown = sharedFont(font).shown(text);
     if (shown === undefined) return false;
     this.shared[font] ??= this.document.ref({});
@@ -233,38 +233,38 @@ export class PdfCanvas implements Canvas {
     return true;
   }
 
-  rule(x: number, y: number, width: number, color: Color, thickness: number): void {
+  rule(x: number, y: number, width: number, color: Color, thickness: number) {
     const line = `${number(x)} ${number(y)} m ${number(x + width)} ${number(y)} l S`;
     this.document.addContent(`${number(thickness)} w ${this.colors[color]} RG ${line}`);
   }
 
-  fill({ x, y, width, height }: Box, color: Color, radius: number): void {
+  fill({ x, y, width, height }: Box, color: Color, radius: number) {
     this.document.addContent(`${this.colors[color]} rg`);
     this.document.roundedRect(x, y, width, height, radius).addContent('f');
   }
 
-  fillAll(boxes: readonly Box[], { x, y, unit }: Placing, color: Color): void {
+  fillAll(boxes: readonly Box[], { x, y, unit }: Placing, color: Color) {
     const shapes = boxes.map((box) => `${box.x} ${box.y} ${box.width} ${box.height} re`).join(' ');
     const matrix = `${number(unit)} 0 0 ${number(unit)} ${number(x)} ${number(y)} cm`;
     this.document.addContent(`q ${matrix} ${this.colors[color]} rg ${shapes} f Q`);
   }
 
-  image(bytes: Buffer, { x, y, width, height }: Box): void {
+  image(bytes: Buffer, { x, y, width, height }: Box) {
     this.document.image(bytes, x, y, { width, height });
   }
 
-  frame({ x, y, width, height }: Box, color: Color, thickness: number, radius: number): void {
+  frame({ x, y, width, height }: Box, color: Color, thickness: number, radius: number) {
     this.document.addContent(`${number(thickness)} w ${this.colors[color]} RG`);
     this.document.roundedRect(x, y, width, height, radius).addContent('S');
   }
 
-  turned(degrees: number, x: number, y: number, draw: () => void): void {
+  turned(degrees: number, x: number, y: number, draw: () => void) {
     this.document.save().rotate(-degrees, { origin: [x, y] });
     draw();
     this.document.restore();
   }
 
-  link(parent: Element, { x, y, width, height }: Box, { url, says, draw }: Link): void {
+  link(parent: Element, { x, y, width, height }: Box, { url, says, draw }: Link) {
     const element = this.open(parent, 'Link');
     this.content(element, draw);
     const options = { structParent: element, Contents: pdfString(says) };
@@ -273,7 +273,7 @@ export class PdfCanvas implements Canvas {
     element.end();
   }
 
-  figure(parent: Element, { x, y, width, height }: Box, { says, draw }: Picture): void {
+  figure(parent: Element, { x, y, width, height }: Box, { says, draw }: Picture) {
     // Accessibility checkers require a bounding box for a figure.
     const options = { alt: says, bbox: [x, y, x + width, y + height] };
     const element = this.document.struct('Figure', options);

@@ -238,7 +238,7 @@ export function issuerNames(
   };
 }
 
-export function addresseeLines(contactName: string, address: Address, template: Template): string[] {
+export function addresseeLines(contactName: string, address: Address, template: Template) {
   const contact = printable(contactName);
   const attention = contact === '' ? [] : [fill(template.labels.attention, { contact })];
   return [...attention, ...addressLines(address, template, printable)];

@@ -9,7 +9,7 @@ const LARGEST_AMOUNT = '999999999.99';
 const MOST_BYTES = 331;
 
 /** Undefined if the document is not paid by a SEPA transfer with a creditor reference. */
-export function epcTextOf(snapshot: DocumentSnapshot): string | undefined {
+export function epcTextOf(snapshot: DocumentSnapshot) {
   const { instructions, currency, amount_due: due, creditor_reference: reference } = snapshot;
   const iban = sepaIban(instructions ?? {}, currency);
   const { wire } = instructions ?? {};

@@ -14,7 +14,7 @@ const FIELDS = [
 ] as const;
 
 /** `at` is the date of the document, and the only time that the bytes depend on. */
-export function embedFacturX(document: PDFKit.PDFDocument, xml: Uint8Array, at: Date): void {
+export function embedFacturX(document: PDFKit.PDFDocument, xml: Uint8Array, at: Date) {
   // pdfkit supports `relationship`, but its types do not declare it.
   const attachment: PDFKit.Mixins.PDFAttachmentOptions & { readonly relationship: string } = {
     name: FILE_NAME,

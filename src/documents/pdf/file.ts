@@ -15,7 +15,7 @@ export class PdfFile extends PDFDocument {
   declare _offset: number;
 
   /** pdfkit calls this with each line of the file, and with the bytes of a stream. */
-  _write(data: string | Uint8Array): void {
+  _write(data: string | Uint8Array) {
     if (typeof data === 'string') {
       this.lines = `${this.lines ?? ''}${data}\n`;
       this._offset += data.length + 1;
@@ -46,13 +46,13 @@ export class PdfFile extends PDFDocument {
   }
 
   /** pdfkit calls this once, with null, when the file is complete. */
-  override push(): boolean {
+  override push() {
     this.endText();
     this.ended?.();
     return false;
   }
 
-  private endText(): void {
+  private endText() {
     this.parts ??= [];
     if (this.lines !== undefined) this.parts.push(Buffer.from(this.lines, 'latin1'));
     this.lines = undefined;

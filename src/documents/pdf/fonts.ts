@@ -41,7 +41,7 @@ export const STAND_INS: ReadonlySet<number> = new Set([0xfffc, 0xfffd]);
 
 const covered = new Map<number, boolean>();
 
-export function hasGlyph(codePoint: number): boolean {
+export function hasGlyph(codePoint: number) {
   let has = covered.get(codePoint);
   if (has === undefined) {
     has =

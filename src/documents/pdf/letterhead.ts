@@ -44,7 +44,7 @@ function halves(layout: PageLayout): Halves {
 }
 
 /** The name comes first in the reading order, although it is to the right of the issuer's. */
-export function drawNames(layout: PageLayout, { title, number, issuer, logo, details }: Names): void {
+export function drawNames(layout: PageLayout, { title, number, issuer, logo, details }: Names) {
   const { left, right, rightX } = halves(layout);
   right.text(title, shrunk(layout.style('title'), [{ text: title, width: right.width }], layout.measure), {
     tag: 'H1',
@@ -67,7 +67,7 @@ function addLogo(layout: PageLayout, column: Column, { content, width, height }:
   column.figure({ width: width * scale, height: height * scale }, says, (box) => layout.image(bytes, box));
 }
 
-export function drawHeadline(layout: PageLayout, headline: Headline): void {
+export function drawHeadline(layout: PageLayout, headline: Headline) {
   const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
   column.text(headlineRuns(layout, headline, column.width), layout.style('headline'), { tag: 'H2' });
   column.text(headline.sentence, layout.style('body'), { before: HEADLINE_SPACE });
@@ -97,7 +97,7 @@ function headlineAt(layout: PageLayout, { label, amount, values }: Headline, sca
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
 }
 
-export function drawAddressee(layout: PageLayout, { heading, name, lines, taxId, facts }: Addressee): void {
+export function drawAddressee(layout: PageLayout, { heading, name, lines, taxId, facts }: Addressee) {
   const { left, right, rightX } = halves(layout);
   const body = layout.style('body');
   left.text(heading, layout.style('label'));

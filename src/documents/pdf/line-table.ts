@@ -31,7 +31,7 @@ type Drawing = Readonly<{
   headings: readonly Cell[];
 }>;
 
-export function drawLines(layout: PageLayout, table: Table): void {
+export function drawLines(layout: PageLayout, table: Table) {
   const { sections, total, steps } = table;
   const columns = layOutColumns(layout, table);
   const drawing = { layout, columns, headings: headingCells(layout, columns) };
@@ -213,7 +213,7 @@ function breakPage(drawing: Drawing, section?: Section) {
 
 // --- Totals ---
 
-function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums): void {
+function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums) {
   const { layout, columns } = drawing;
   const style = layout.style('cell_strong');
   const width = (columns.amounts[0] as Place).x - COLUMN_GAP - layout.left;

@@ -70,13 +70,13 @@ export class PageLayout {
   }
 
   /** A distance, scaled by the document's spacing. */
-  space(distance: number): number {
+  space(distance: number) {
     return distance * this.spacing;
   }
 
   // --- Pages ---
 
-  get pageCount(): number {
+  get pageCount() {
     return this.pages;
   }
 
@@ -84,25 +84,25 @@ export class PageLayout {
     return this.running.mark === null ? TOP_MARGIN : TOP_MARGIN_MARKED;
   }
 
-  private get bottom(): number {
+  private get bottom() {
     return this.paperHeight - BOTTOM_MARGIN;
   }
 
-  get room(): number {
+  get room() {
     return this.bottom - this.y;
   }
 
   /** The height of an empty page. */
-  get fullRoom(): number {
+  get fullRoom() {
     return this.bottom - this.top - CONTINUATION_HEIGHT;
   }
 
   /** Starts a new page unless this height fits or exceeds a whole page. */
-  keepTogether(height: number): void {
+  keepTogether(height: number) {
     if (height > this.room && height <= this.fullRoom) this.newPage();
   }
 
-  newPage(): void {
+  newPage() {
     this.canvas.addPage();
     this.pages += 1;
     this.y = this.top;
@@ -112,32 +112,32 @@ export class PageLayout {
 
   // --- Primitives ---
 
-  open(parent: Element, tag: Tag, options?: ElementOptions): Element {
+  open(parent: Element, tag: Tag, options?: ElementOptions) {
     return this.canvas.open(parent, tag, options);
   }
 
-  content(element: Element, draw: () => void): void {
+  content(element: Element, draw: () => void) {
     this.canvas.content(element, draw);
   }
 
-  artifact(draw: () => void, type: ArtifactType = 'Layout'): void {
+  artifact(draw: () => void, type: ArtifactType = 'Layout') {
     this.canvas.artifact(draw, type);
   }
 
-  link(parent: Element, box: Box, link: Link): void {
+  link(parent: Element, box: Box, link: Link) {
     this.canvas.link(parent, box, link);
   }
 
-  figure(parent: Element, box: Box, picture: Picture): void {
+  figure(parent: Element, box: Box, picture: Picture) {
     this.canvas.figure(parent, box, picture);
   }
 
   /** Draws many boxes as one shape, within a figure. */
-  shape(boxes: readonly Box[], at: Placing, color: Color): void {
+  shape(boxes: readonly Box[], at: Placing, color: Color) {
     this.canvas.fillAll(boxes, at, color);
   }
 
-  image(bytes: Buffer, box: Box): void {
+  image(bytes: Buffer, box: Box) {
     this.canvas.image(bytes, box);
   }
 
@@ -148,16 +148,16 @@ export class PageLayout {
   }
 
   /** Draws text to the right of x, with the top of its line at y. */
-  text(run: Run, x: number, y: number, leading = run.style.leading): void {
+  text(run: Run, x: number, y: number, leading = run.style.leading) {
     this.canvas.text(run, x, y + leading / 2 + (run.style.size * CAPITALS) / 2);
   }
 
   /** Draws text that ends at x. */
-  textTo(run: Run, x: number, y: number, leading = run.style.leading): void {
+  textTo(run: Run, x: number, y: number, leading = run.style.leading) {
     this.text(run, x - this.measure(run), y, leading);
   }
 
-  line({ runs, leading }: Line, x: number, y: number): void {
+  line({ runs, leading }: Line, x: number, y: number) {
     const largest = Math.max(...runs.map((run) => run.style.size));
     const baseline = y + leading / 2 + (largest * CAPITALS) / 2;
     let at = x;
@@ -167,22 +167,22 @@ export class PageLayout {
     }
   }
 
-  rule(x: number, y: number, width: number, color: Color = 'rule', thickness = RULE_WIDTH): void {
+  rule(x: number, y: number, width: number, color: Color = 'rule', thickness = RULE_WIDTH) {
     this.artifact(() => this.canvas.rule(x, y, width, color, thickness));
   }
 
-  panel(box: Box, color: Color, radius = 0): void {
+  panel(box: Box, color: Color, radius = 0) {
     this.artifact(() => this.canvas.fill(box, color, radius));
   }
 
-  frame(box: Box, radius: number): void {
+  frame(box: Box, radius: number) {
     this.artifact(() => this.canvas.frame(box, 'rule', RULE_WIDTH, radius));
   }
 
   // --- Parts of every page ---
 
   /** Draws the foot of a page, last, when the number of pages is known. */
-  drawFoot(page: number): void {
+  drawFoot(page: number) {
     const style = this.style('running');
     const y = this.paperHeight - FOOT_ABOVE_EDGE;
     const text = fill(this.labels.running.page, { page: String(page), pages: String(this.pages) });
@@ -192,7 +192,7 @@ export class PageLayout {
     }, 'Pagination');
   }
 
-  private drawContinuation(): void {
+  private drawContinuation() {
     const style = this.style('running');
     const continued = { style: this.style('running_strong'), text: this.running.continued };
     const room = this.width - this.measure(continued) - CONTINUATION_GAP;
@@ -205,7 +205,7 @@ export class PageLayout {
   }
 
   /** Content for screen readers on the first page, and decoration on the others. */
-  private drawMark(mark: Mark): void {
+  private drawMark(mark: Mark) {
     this.drawWatermark(mark);
     const style = this.style('banner');
     this.panel({ x: 0, y: 0, width: this.paperWidth, height: style.leading }, 'sandbox');
@@ -216,7 +216,7 @@ export class PageLayout {
   }
 
   /** Draws the watermark first, below everything else. */
-  private drawWatermark(mark: Mark): void {
+  private drawWatermark(mark: Mark) {
     const [x, y] = [this.paperWidth / 2, this.paperHeight * WATERMARK_CENTER];
     const style = this.style(mark.style);
     const length = (this.paperWidth - 2 * WATERMARK_SIDE) / Math.cos((WATERMARK_ANGLE * Math.PI) / 180);

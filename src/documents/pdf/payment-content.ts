@@ -88,7 +88,7 @@ function linkOf(link: string, number: string, labels: Labels['payment']): Paymen
 }
 
 /** The address if a PDF viewer may open it: ASCII, http or https only. */
-export function webAddress(link: string): string | undefined {
+export function webAddress(link: string) {
   if (!URL.canParse(link)) return undefined;
   const { protocol, href } = new URL(link);
   return protocol === 'https:' || protocol === 'http:' ? href : undefined;

@@ -39,10 +39,7 @@ type BankDetails = Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> 
     note: string;
   }>;
 
-export function drawBankDetails(
-  layout: PageLayout,
-  { heading, note: text, cards, reference, changed }: BankDetails,
-): void {
+export function drawBankDetails(layout: PageLayout, { heading, note: text, cards, reference, changed }: BankDetails) {
   const note = new Column(layout, layout.width).text(text, layout.style('small'));
   const parts = [
     ...(changed && cards.length > 0 ? [changedPart(layout)] : []),
@@ -57,7 +54,7 @@ export function drawBankDetails(
   drawWays(layout, heading, [{ height: parts.reduce((sum, { height }) => sum + height, 0), draw }]);
 }
 
-export function drawPayment(layout: PageLayout, payment: Payment): void {
+export function drawPayment(layout: PageLayout, payment: Payment) {
   const { heading, changed, online, cards, none } = payment;
   const ask = new Column(layout, layout.width).text(none, layout.style('body'));
   drawWays(layout, heading, [

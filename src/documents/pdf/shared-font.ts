@@ -86,7 +86,7 @@ export class SharedFont {
   }
 
   /** The width of a text in thousandths of the size; undefined if a character is not shared. */
-  widthOf(text: string): number | undefined {
+  widthOf(text: string) {
     let width = 0;
     let last = SPACE;
     const all = eachGlyph(text, (place) => {
@@ -97,7 +97,7 @@ export class SharedFont {
   }
 
   /** The text as operand of the operator TJ; undefined if a character is not shared. */
-  shown(text: string): string | undefined {
+  shown(text: string) {
     let shown = '[<';
     let last = SPACE;
     const all = eachGlyph(text, (place) => {
@@ -109,7 +109,7 @@ export class SharedFont {
   }
 
   /** How much closer a glyph is to the previous one, in thousandths of the size. A space is not kerned. */
-  private kern(before: number, place: number): number {
+  private kern(before: number, place: number) {
     if (before === SPACE) return 0;
     const pair = before * SYMBOLS.length + place;
     const known = this.kerns[pair] as number;
@@ -119,13 +119,13 @@ export class SharedFont {
     return kern;
   }
 
-  private kernOf(before: number, place: number): number {
+  private kernOf(before: number, place: number) {
     const { positions } = this.font.layout(`${SYMBOLS[before]}${SYMBOLS[place]}`);
     const advance = (positions[0]?.xAdvance ?? 0) * (1000 / this.font.unitsPerEm);
     return (this.advances[before] as number) - advance;
   }
 
-  embed(document: PDFKit.PDFDocument, reference: PDFKit.PDFKitReference): void {
+  embed(document: PDFKit.PDFDocument, reference: PDFKit.PDFKitReference) {
     const { file, toUnicode, widths, name, descriptor } = this.embedded;
     const made = (data: object, content?: Buffer) => {
       const reference = document.ref(data);
@@ -160,7 +160,7 @@ export class SharedFont {
 }
 
 /** pdfkit writes a String object as a PDF string, and a primitive one as a PDF name. */
-export const pdfString = (text: string): string => Object(text) as string;
+export const pdfString = (text: string) => Object(text) as string;
 
 function onlyGlyph(font: Font, symbol: string) {
   const { glyphs } = font.layout(symbol);
@@ -211,7 +211,7 @@ end`;
 
 const opened: Partial<Record<Weight, SharedFont>> = {};
 
-export function sharedFont(weight: Weight): SharedFont {
+export function sharedFont(weight: Weight) {
   opened[weight] ??= new SharedFont(weight);
   return opened[weight];
 }

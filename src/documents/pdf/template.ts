@@ -46,7 +46,7 @@ export function readTemplate(): Template {
 const PLACEHOLDER = /\{(\w+)\}/;
 
 /** A label with its placeholders replaced. `words` converts the text between placeholders. */
-export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T): T[] {
+export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T) {
   // Splitting by a pattern with a group gives words and placeholders in turn.
   return label.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return words(part);
@@ -56,6 +56,6 @@ export function filledWith<T>(label: string, values: Readonly<Record<string, T>>
   });
 }
 
-export function fill(label: string, values: Readonly<Record<string, string>>): string {
+export function fill(label: string, values: Readonly<Record<string, string>>) {
   return filledWith(label, values, (words) => words).join('');
 }

@@ -85,16 +85,16 @@ export class Column {
     return this;
   }
 
-  get empty(): boolean {
+  get empty() {
     return this.items.length === 0;
   }
 
-  get height(): number {
+  get height() {
     return this.items.reduce((total, item, index) => total + (index === 0 ? 0 : item.before) + itemHeight(item), 0);
   }
 
   /** Draws from the cursor and moves it below the column. Continues on a new page when the current one is full. */
-  draw(parent: Element, x: number): void {
+  draw(parent: Element, x: number) {
     let list: Element | undefined;
     for (const [index, item] of this.items.entries()) {
       if (index > 0) this.layout.y += item.before;
@@ -109,21 +109,21 @@ export class Column {
     }
   }
 
-  private drawFigure(parent: Element, { width, figureHeight: height, says, paint }: Figure, x: number): void {
+  private drawFigure(parent: Element, { width, figureHeight: height, says, paint }: Figure, x: number) {
     this.layout.keepTogether(height);
     const box = { x, y: this.layout.y, width, height };
     this.layout.figure(parent, box, { says, draw: () => paint(box) });
     this.layout.y += height;
   }
 
-  private drawParagraph(parent: Element, item: Paragraph, x: number): void {
+  private drawParagraph(parent: Element, item: Paragraph, x: number) {
     const element = this.layout.open(parent, item.tag);
     this.eachPage(item, (from, to) => {
       this.layout.content(element, () => this.drawLines(item.lines.slice(from, to), x));
     });
   }
 
-  private drawFact(list: Element, item: Fact, x: number): void {
+  private drawFact(list: Element, item: Fact, x: number) {
     const { layout } = this;
     const entry = layout.open(list, 'LI');
     const label = layout.open(entry, 'Lbl');
@@ -155,7 +155,7 @@ export class Column {
    * Draws lines aligned with the rows that they share. A label's font is smaller than its value's, on the same
    * baseline.
    */
-  private drawLevel(lines: readonly Line[], heights: readonly number[], x: number): void {
+  private drawLevel(lines: readonly Line[], heights: readonly number[], x: number) {
     let y = this.layout.y;
     for (const [row, line] of lines.entries()) {
       const leading = heights[row] ?? line.leading;
@@ -164,7 +164,7 @@ export class Column {
     }
   }
 
-  private drawLines(lines: readonly Line[], x: number): void {
+  private drawLines(lines: readonly Line[], x: number) {
     for (const line of lines) {
       this.layout.line(line, x, this.layout.y);
       this.layout.y += line.leading;
@@ -172,7 +172,7 @@ export class Column {
   }
 
   /** Calls `draw` for the rows of each page. */
-  private eachPage(item: Paragraph | Fact, draw: (from: number, to: number) => void): void {
+  private eachPage(item: Paragraph | Fact, draw: (from: number, to: number) => void) {
     const { layout } = this;
     const rows = rowsOf(item);
     let from = 0;
@@ -196,7 +196,7 @@ type PlacedColumn = Readonly<{
 }>;
 
 /** Draws columns side by side on one page, or one below the other if they are too high for a page. */
-export function drawBeside(parent: Element, layout: PageLayout, placed: readonly PlacedColumn[]): void {
+export function drawBeside(parent: Element, layout: PageLayout, placed: readonly PlacedColumn[]) {
   const height = Math.max(...placed.map(({ column }) => column.height));
   if (height > layout.fullRoom) {
     for (const { column, x } of placed) column.draw(parent, x);

@@ -29,7 +29,7 @@ function normalized(text: string) {
 }
 
 /** The characters that the fonts cannot print, each once, in order of appearance. */
-export function unprintable(text: string): string[] {
+export function unprintable(text: string) {
   return [...new Set(normalized(text))].filter((character) => !isPrintable(codePointOf(character)));
 }
 
@@ -40,7 +40,7 @@ const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/;
  * The text as it is printed. Characters without glyphs become their code points, `[U+682A U+5F0F]`, together with their
  * combining marks, and never empty boxes.
  */
-export function printable(text: string): string {
+export function printable(text: string) {
   if (PLAIN.test(text)) return text;
   let result = '';
   let hidden: string[] = [];
@@ -108,7 +108,7 @@ function inOneLine(runs: readonly Run[], width: number, measure: Measure): Line 
   return natural <= width ? { runs, width: natural, leading: run.style.leading } : undefined;
 }
 
-export function widthOf(runs: readonly Run[], measure: Measure): number {
+export function widthOf(runs: readonly Run[], measure: Measure) {
   return runs.reduce((total, run) => total + measure(run), 0);
 }
 
@@ -159,7 +159,6 @@ function broken(run: Run, width: number, measure: Measure) {
   return parts;
 }
 
-/** Characters with their combining marks. */
 const clustersOf = (text: string) => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
 /** How many clusters of a word fit on the line, or up to a good place to break; at least one. */

@@ -9,8 +9,8 @@ export const RENDERER_VERSION = 4;
 export const RENDERER_VERSIONS: readonly number[] = [3, RENDERER_VERSION];
 
 /** Whether the PDF of a document has a creditor reference, if its instructions ask for one. Null: not rendered yet. */
-export const printsCreditorReference = (version: number | null): boolean => version === null || version > 3;
+export const printsCreditorReference = (version: number | null) => version === null || version > 3;
 
-export function refuseUnknownVersion(version: number): void {
+export function refuseUnknownVersion(version: number) {
   if (!RENDERER_VERSIONS.includes(version)) throw new RangeError(`unknown renderer version: ${version}`);
 }

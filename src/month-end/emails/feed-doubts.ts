@@ -105,7 +105,7 @@ function withoutUsual(feeds: Feeds, doubts: readonly Doubt[]): Doubt[] {
 }
 
 /** The day on which two working days of a month are left, this day included. */
-export const whenTwoWorkingDaysAreLeft = (month: Month): string => workingDaysFrom(`${monthAfter(month)}-01`, -2);
+export const whenTwoWorkingDaysAreLeft = (month: Month) => workingDaysFrom(`${monthAfter(month)}-01`, -2);
 
 async function queueDue(tx: Transaction, context: ActorContext) {
   const { environment, settings } = context;

@@ -43,7 +43,7 @@ const withLinks = ({ urgent, remedies }: Finding, address: string) =>
   ].join(' ');
 
 /** Unless an earlier status e-mail is waiting. The content is read when it is sent. */
-export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
+export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext) {
   const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;
   await queueEmails(tx, [{ kind: 'status', name }], { environment, settings });
 }

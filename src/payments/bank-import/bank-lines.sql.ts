@@ -5,7 +5,7 @@ import { PaymentContext } from '#payments/context';
 import { inserting } from '#payments/insert.sql';
 
 /** Returns undefined if the file was never imported. */
-export async function readImportedAt(tx: Transaction, sha256: string): Promise<string | undefined> {
+export async function readImportedAt(tx: Transaction, sha256: string) {
   const [file] = await query<{ recorded_at: string }>(tx, `SELECT recorded_at FROM bank_files WHERE sha256 = :sha256`, {
     sha256,
   });
@@ -27,11 +27,7 @@ type NewBankFile = Readonly<{
  * Records a file with its statements and lines. Returns the ids of the new lines by account and identity (`lineKey`). A
  * line that an earlier file contains is not new: only its place on the new statement is recorded.
  */
-export async function insertBankFile(
-  tx: Transaction,
-  context: PaymentContext,
-  file: NewBankFile,
-): Promise<Map<string, number>> {
+export async function insertBankFile(tx: Transaction, context: PaymentContext, file: NewBankFile) {
   const { now, eventId } = context;
   const { sha256, name, format, bytes } = file;
   await execute(
@@ -185,7 +181,7 @@ export const readEqualLines = querying<EqualLineRow, { lineIds: readonly number[
         AND (s.reference = nullif(n.reference, '') OR s.opening = n.opening)))
   ORDER BY bank_line_id, equal_line_id`);
 
-export const lineKey = (account: string, identity: string): string => `${account} ${identity}`;
+export const lineKey = (account: string, identity: string) => `${account} ${identity}`;
 
 export type NewOutcome = Readonly<{
   bank_line_id: number;

@@ -148,7 +148,7 @@ class CurrentCandidates {
     }
   }
 
-  put(candidate: Candidate): void {
+  put(candidate: Candidate) {
     const { payment_id, reported_by_bank, paid_out } = candidate;
     this.all.set(payment_id, candidate);
     if (reported_by_bank || paid_out) this.waiting.delete(payment_id);
@@ -199,7 +199,7 @@ export function equalEvidence({
   other_file,
   bank_reference,
   corrected = null,
-}: Pick<EqualLineRow, 'account' | 'other_file' | 'bank_reference'> & Partial<EqualLineRow>): string {
+}: Pick<EqualLineRow, 'account' | 'other_file' | 'bank_reference'> & Partial<EqualLineRow>) {
   if (corrected !== null) {
     const line = bank_reference === null ? 'this line' : `the reference ${bank_reference}`;
     return `${other_file} has ${line} with the amount ${corrected}, and the bank states it again with another amount`;
@@ -324,7 +324,7 @@ function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
   };
 }
 
-export const referencesOf = (line: BankLine): string[] => [
+export const referencesOf = (line: BankLine) => [
   ...(line.bank_reference === undefined ? [] : [line.bank_reference]),
   ...line.references.map((each) => each.text),
 ];

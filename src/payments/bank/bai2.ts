@@ -107,18 +107,18 @@ class Bai2Reader {
     return this.statements;
   }
 
-  private complain(line: number, reason: string): void {
+  private complain(line: number, reason: string) {
     this.problems.push({ path: `line ${line}`, reason });
   }
 
-  private checkHeader({ line, count, fields }: LogicalRecord): void {
+  private checkHeader({ line, count, fields }: LogicalRecord) {
     if (this.open[0]?.records !== count) this.complain(line, 'is a second file header (01)');
     const version = fields[7] ?? '';
     if (version !== '' && version !== '2')
       this.complain(line, `has BAI version ${version}; only version 2 is supported`);
   }
 
-  private openGroup(record: LogicalRecord): void {
+  private openGroup(record: LogicalRecord) {
     const { fields, line } = record;
     const status = fields[2] ?? '';
     if (status !== '1')
@@ -128,7 +128,7 @@ class Bai2Reader {
     this.openLevel('group', record, { group: { asOf: asOf ?? '', currency: fields[5] || 'USD' } });
   }
 
-  private openAccount(record: LogicalRecord): void {
+  private openAccount(record: LogicalRecord) {
     const { line } = record;
     const [number = '', ownCurrency = '', ...rest] = record.fields;
     const currency = ownCurrency || (this.open[1]?.group?.currency ?? 'USD');
@@ -150,7 +150,7 @@ class Bai2Reader {
     }
   }
 
-  private addTransaction(record: LogicalRecord): void {
+  private addTransaction(record: LogicalRecord) {
     const { fields, line } = record;
     const level = this.open[2];
     const account = level?.account;
@@ -177,7 +177,7 @@ class Bai2Reader {
     });
   }
 
-  private closeAccount(record: LogicalRecord): void {
+  private closeAccount(record: LogicalRecord) {
     const group = this.open[1]?.group;
     const account = this.close('account', record)?.account;
     if (account === undefined || group === undefined || this.problems.length > 0) return;
@@ -185,11 +185,7 @@ class Bai2Reader {
   }
 
   /** The header counts as a record of the level that it opens, not of the level above. */
-  private openLevel(
-    name: LevelName,
-    { line, count }: LogicalRecord,
-    content: { group?: Group; account?: Account },
-  ): Level {
+  private openLevel(name: LevelName, { line, count }: LogicalRecord, content: { group?: Group; account?: Account }) {
     const depth = LEVELS.indexOf(name);
     const title = `${article(name)} (${HEADER[name]})`;
     (this.open.at(-1) as Level).records -= count;
@@ -207,7 +203,7 @@ class Bai2Reader {
     return level;
   }
 
-  private close(name: LevelName, { line, fields }: LogicalRecord): Level | undefined {
+  private close(name: LevelName, { line, fields }: LogicalRecord) {
     const depth = LEVELS.indexOf(name);
     const level = this.open[depth];
     if (level === undefined) {

@@ -244,7 +244,7 @@ class EntryReader {
     return { booked, direction, amount, lines };
   }
 
-  private refuseNegative(amount: Amount, where: string): void {
+  private refuseNegative(amount: Amount, where: string) {
     if (!amount.isNegative()) return;
     const reason = `'${amount.toString()}' is negative, but an amount has no sign: CRDT or DBIT gives its direction`;
     this.problems.push({ path: where, reason });
@@ -300,7 +300,7 @@ class EntryReader {
   }
 
   /** The charges that a node states in the account's currency. A credit is a charge that is given back. */
-  private charges(node: Node, currency: string, where: string): Amount[] {
+  private charges(node: Node, currency: string, where: string) {
     const charges = child(node, 'Chrgs');
     const records = nodes(charges, 'Rcrd');
     return (records.length > 0 ? records : [charges]).flatMap((record) => {
@@ -315,12 +315,7 @@ class EntryReader {
   }
 
   /** The amount in the account's currency. An amount in a different currency was instructed, not received. */
-  private partAmount(
-    part: Node,
-    paths: readonly (readonly string[])[],
-    currency: string,
-    where: string,
-  ): Amount | undefined {
+  private partAmount(part: Node, paths: readonly (readonly string[])[], currency: string, where: string) {
     for (const path of paths) {
       const text = textAt(part, ...path);
       if (text === '' || attribute(part, path, 'Ccy') !== currency) continue;

@@ -25,7 +25,7 @@ export type BankFormat = Readonly<{
 }>;
 
 /** Decodes a file. Refuses bytes that are invalid in the encoding, because such bytes would garble a payer's name. */
-export function decode({ name, bytes }: BankFile, encoding: string): string {
+export function decode({ name, bytes }: BankFile, encoding: string) {
   const invalid = () => invalidFile(name, [{ path: '', reason: `is not text in ${encoding}` }]);
   let text: string;
   try {

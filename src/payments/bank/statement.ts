@@ -76,13 +76,13 @@ export class Totals {
   private readonly problems: FieldProblem[] = [];
 
   /** Compares figures as text. If the figures differ, the whole file is refused. */
-  expect(path: string, stated: string | undefined, found: string): void {
+  expect(path: string, stated: string | undefined, found: string) {
     if (stated !== undefined && stated !== found) {
       this.problems.push({ path, reason: `the file states ${stated}, its records give ${found}` });
     }
   }
 
-  refuse(file: string): void {
+  refuse(file: string) {
     if (this.problems.length > 0) {
       throw refuse('bank_file_totals', { file, problems: this.problems.slice(0, PROBLEMS_TOLD) });
     }
@@ -92,12 +92,12 @@ export class Totals {
 const NEITHER_LETTER_NOR_DIGIT = /[^A-Z0-9]/g;
 
 /** Keeps only the letters (as capitals) and the digits of a reference. */
-export const normalizeReference = (text: string): string => text.toUpperCase().replace(NEITHER_LETTER_NOR_DIGIT, '');
+export const normalizeReference = (text: string) => text.toUpperCase().replace(NEITHER_LETTER_NOR_DIGIT, '');
 
 const NO_REFERENCE = new Set(['', 'NOTPROVIDED', 'NOTAVAILABLE', 'NONREF', 'NOREF', 'NONE', 'NA', 'UNKNOWN']);
 
 /** Returns the text, or undefined if the text means "none": empty, NOTPROVIDED, or only zeros. */
-export function meaningful(text: string | undefined): string | undefined {
+export function meaningful(text: string | undefined) {
   const trimmed = (text ?? '').trim();
   const plain = normalizeReference(trimmed);
   return NO_REFERENCE.has(plain) || /^0*$/.test(plain) ? undefined : trimmed;
@@ -119,7 +119,7 @@ export function references(
  * amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
  * A line without a reference is identified by its text. Completely equal lines get a counter in their identities.
  */
-export function lineIdentities(lines: readonly BankLine[]): string[] {
+export function lineIdentities(lines: readonly BankLine[]) {
   const seen = new Map<string, number>();
   return lines.map((line) => {
     const own = line.bank_reference ?? `text ${digest([line.text, line.payer_name ?? '', line.type])}`;

@@ -16,7 +16,7 @@ import { PaymentState, readState } from '#payments/payments.sql';
 import { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
 /** Returns the accounts that have new events. */
-export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {
+export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string) {
   const stored = await query<{ account: string }>(
     tx,
     `INSERT INTO processor_events (account, id, type, livemode, created, payload, payload_sha256, received_at)
@@ -49,7 +49,7 @@ export async function insertEventOutcome(
   { now, eventId }: PaymentContext,
   event: WaitingEvent,
   outcome: EventOutcome,
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO processor_event_outcomes (processor_event_id, outcome, payment_id, reason, recorded_at, event_id)
@@ -108,7 +108,7 @@ export async function insertCheckoutOrder(
   tx: Transaction,
   { eventId }: PaymentContext,
   { checkoutId, on }: { checkoutId: number; on: string },
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO checkout_orders (checkout_id, ordered_on, event_id)
@@ -127,7 +127,7 @@ export async function insertLinkOrder(
   { eventId }: PaymentContext,
   { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
   on: string,
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO payment_link_orders (document_id, version, ordered_on, event_id)
@@ -142,7 +142,7 @@ export async function insertLinkOutcome(
   { now }: PaymentContext,
   { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
   outcome: 'paid' | 'failed',
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO payment_link_outcomes (document_id, version, outcome, recorded_at)
@@ -160,7 +160,7 @@ async function findPayment(tx: Transaction, identities: readonly string[]) {
   return row?.payment_id;
 }
 
-export async function wasApplied(tx: Transaction, paymentId: number): Promise<boolean> {
+export async function wasApplied(tx: Transaction, paymentId: number) {
   const rows = await query(tx, `SELECT FROM payment_applications WHERE payment_id = :paymentId LIMIT 1`, { paymentId });
   return rows.length > 0;
 }
@@ -203,11 +203,7 @@ type NewDispute = Readonly<{
   on: string;
 }>;
 
-export async function insertDispute(
-  tx: Transaction,
-  { now, eventId }: PaymentContext,
-  dispute: NewDispute,
-): Promise<number> {
+export async function insertDispute(tx: Transaction, { now, eventId }: PaymentContext, dispute: NewDispute) {
   const { dispute_id } = await queryOne<{ dispute_id: number }>(
     tx,
     `INSERT INTO disputes (identity, payment_id, amount, reason, opened_on, recorded_at, event_id)
@@ -222,7 +218,7 @@ export async function insertDisputeOutcome(
   tx: Transaction,
   { now, eventId }: PaymentContext,
   { disputeId, outcome, on }: { disputeId: number; outcome: 'won' | 'lost' | 'closed'; on: string },
-): Promise<void> {
+) {
   await execute(
     tx,
     `INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, recorded_at, event_id)

@@ -23,5 +23,5 @@ export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets
   return found.open(settings, secrets);
 }
 
-export const printsOwnPage = (link: PaymentLinkSettings): boolean =>
+export const printsOwnPage = (link: PaymentLinkSettings) =>
   link.provider === 'page' || ('printed_url' in link && link.printed_url === 'page');

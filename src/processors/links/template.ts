@@ -101,7 +101,7 @@ type SignedTemplate = Readonly<{
   secret: string;
 }>;
 
-export function signedUrl({ template, signatureParameter, secret }: SignedTemplate, values: LinkValues): string {
+export function signedUrl({ template, signatureParameter, secret }: SignedTemplate, values: LinkValues) {
   const url = template.replace(LINK_FIELD, (_, field: string) => encodeURIComponent(values[field as keyof LinkValues]));
   const signature = createHmac('sha256', secret).update(url).digest('hex');
   return `${url}${url.includes('?') ? '&' : '?'}${signatureParameter}=${signature}`;

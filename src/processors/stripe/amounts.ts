@@ -20,11 +20,11 @@ export function stripeAmount(amount: Amount): StripeAmount {
   return { unitAmount: unit.units };
 }
 
-export const methodsFor = (methods: readonly string[], currency: string): string[] =>
+export const methodsFor = (methods: readonly string[], currency: string) =>
   methods.filter((method) => (ONE_CURRENCY[method] ?? currency) === currency);
 
 /** Returns the amounts that Stripe accepts in a currency, as text for people: `from 0.50 to 999,999.99`, or `none`. */
-export function stripeLimits(currency: string): string {
+export function stripeLimits(currency: string) {
   const digits = processorDecimals(currency);
   if (digits === undefined) return 'none';
   const least = leastCharge(currency);

@@ -26,7 +26,7 @@ export class StripeCalls {
   }
 
   /** Makes a call. If Stripe asks to slow down, the call waits and is repeated. */
-  async call<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
+  async call<Result>(work: (stripe: Stripe) => Promise<Result>) {
     const { pace } = this;
     // The library must not retry: only this class knows the effect of a repeated call.
     this.client ??= openStripe(this.access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
@@ -53,7 +53,7 @@ export class StripeCalls {
   }
 
   /** Makes a call without our key. A failure of such a call does not show whether a link was created. */
-  ask<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
+  ask<Result>(work: (stripe: Stripe) => Promise<Result>) {
     return this.call(work).catch((error: unknown) => {
       if (!(error instanceof KeySpent)) throw error;
       this.pace.leaveAlone(LEFT_ALONE_MILLISECONDS, error.message);

@@ -5,7 +5,7 @@ import { ProcessorAccess } from '#processors/processor';
 export async function openStripe(
   { key, base }: ProcessorAccess,
   { maxNetworkRetries, timeout }: { maxNetworkRetries: number; timeout: number },
-): Promise<Stripe> {
+) {
   const { default: StripeClient } = await import('stripe');
   const url = base === undefined ? undefined : new URL(base);
   return new StripeClient(key, {
@@ -21,4 +21,4 @@ export async function openStripe(
 /**
  * Removes the rejected key from Stripe's message. Stripe masks most of the key, but no part of a key may reach a log.
  */
-export const withoutKey = (message: string): string => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');
+export const withoutKey = (message: string) => message.replace(/\b[sr]k_(test|live)_\S+/g, '(key)');

@@ -78,7 +78,7 @@ const refundSchema = z.object({
   transfer_reversal: id.nullish(),
 });
 
-export function amountOfUnits(units: string, currency: string): Amount | undefined {
+export function amountOfUnits(units: string, currency: string) {
   const code = currency.toUpperCase();
   const written = isCurrency(code) ? fromSmallestUnit(units, code) : undefined;
   if (written === undefined) return undefined;
@@ -151,7 +151,7 @@ const REPEATING: ReadonlyMap<string, EventReader> = new Map([
   ['charge.dispute.funds_reinstated', dispute],
 ]);
 
-export function readEvent(type: string, object: unknown): EventReading {
+export function readEvent(type: string, object: unknown) {
   const known = TOLD_ELSEWHERE[type];
   if (known !== undefined) return { nothing: known };
   const read = NEEDED.get(type) ?? REPEATING.get(type);

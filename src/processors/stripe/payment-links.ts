@@ -40,7 +40,7 @@ export function linkRequest(order: LinkOrder): Stripe.PaymentLinkCreateParams {
   };
 }
 
-export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
+export const idempotencyKey = (mark: LinkMark, attempt: number) =>
   `reckoner-${mark.installation}-${mark.invoice}-v${mark.version}-${attempt}`;
 
 export const openStripeLinks = (access: ProcessorAccess): PaymentLinks => new StripeLinks(access);
@@ -81,12 +81,12 @@ class StripeLinks implements PaymentLinks {
     }
   }
 
-  async close(providerId: string): Promise<number> {
+  async close(providerId: string) {
     await this.stripe.ask((client) => client.paymentLinks.update(providerId, { active: false }));
     return this.expireOpenSessions(providerId);
   }
 
-  private async expireOpenSessions(providerId: string): Promise<number> {
+  private async expireOpenSessions(providerId: string) {
     let expired = 0;
     for (;;) {
       const open = await this.stripe.ask((client) =>

@@ -10,7 +10,7 @@ import { packageRoot, packageVersion } from '#package';
 
 const SOURCE = join(packageRoot, 'src/processors/stripe/splits');
 
-export function layOutSplitsPackage(folder: string, compiled: string): void {
+export function layOutSplitsPackage(folder: string, compiled: string) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const sources = readdirSync(SOURCE).filter((file) => file.endsWith('.ts'));

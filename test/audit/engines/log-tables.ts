@@ -1,4 +1,5 @@
 /** Reads checks.sql and a log.tsv into typed tables, as a verifier does, for the engines that the rules must agree in. */
+import { withCopies } from '../../../src/log/forms.ts';
 import { minorDigits } from '../../../src/money.ts';
 
 export interface Rule {
@@ -28,7 +29,8 @@ export interface Table {
   readonly rows: Value[][];
 }
 
-export function readChecks(text: string): Checks {
+export function readChecks(file: string): Checks {
+  const text = withCopies(file);
   const [head = '', rest = ''] = text.split('-- PREPARE\n');
   const [prepare = '', checks = ''] = rest.split(/-- CHECKS\n|-- VIEWS\n/);
   const forms = head.split('\n').filter((line) => line.startsWith('-- FORM '));
@@ -45,7 +47,7 @@ function readForm(line: string): [kind: string, columns: Column[]] {
     kind,
     columns.map((text) => {
       const [name = '', type = 'text'] = text.split(':');
-      return { name: name.replace('?', ''), type };
+      return { name: name.replace(/[?!]+$/, ''), type };
     }),
   ];
 }

@@ -17,13 +17,18 @@ EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 def read_checks(path):
     """The forms, the statements that prepare, and the rules as (name, sentence, whole, query)."""
-    head, rest = open(path, encoding="utf-8").read().split("-- PREPARE\n", 1)
+    text = open(path, encoding="utf-8").read()
+    columns_of = re.findall(r"(?m)^-- FORM (\S+) (.*)", text)
+    text = re.sub(r"(?m)^-- EACH (.*)\n([^;\n]*)", lambda each: "\nUNION ALL ".join(
+        each[2].replace("KIND", kind).replace("COLUMN", column)
+        for kind, columns in columns_of for column in re.findall(each[1], columns)), text)
+    head, rest = text.split("-- PREPARE\n", 1)
     prepare, checks = rest.split("-- CHECKS\n", 1)
     forms = {}
     for line in head.splitlines():
         if line.startswith("-- FORM "):
             kind, *columns = line[8:].split(" ")
-            forms[kind] = [re.fullmatch(r"(\w+)(\??)(?::([\w@]+))?", column).groups() for column in columns]
+            forms[kind] = [re.fullmatch(r"(\w+)(\??)!?(?::([\w@]+))?", column).groups() for column in columns]
     statements = [s.strip() for s in prepare.split(";\n") if s.strip()]
     rules = []
     for block in checks.split("-- VIEWS\n")[0].strip().split("\n\n"):

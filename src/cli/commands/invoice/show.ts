@@ -38,7 +38,7 @@ const carriedOver = ({ carried_over_on: day, original_amount, currency }: Docume
         ['issued over', money(original_amount ?? '0', currency)],
       ];
 
-function described(row: DocumentRow, dispute: OpenDispute | null): string {
+function described(row: DocumentRow, dispute: OpenDispute | null) {
   const steps = taxSteps(row);
   const isTaxed = steps.length > 0;
   const facts: [string, string][] = [

@@ -25,7 +25,7 @@ async function processorPoll(context: CommandContext, { account }: { account?: s
 }
 
 /** The connected accounts whose API key is configured. */
-export async function accountsToRead({ database, environment }: Context): Promise<string[]> {
+export async function accountsToRead({ database, environment }: Context) {
   const accounts = await database.reading((tx) => readConnectedAccounts(tx));
   return accounts.map(({ account }) => account).filter((account) => environment.connectedKeys.has(account));
 }

@@ -81,14 +81,14 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
 }
 
 /** Returns a currency in capitals; Stripe itself uses lower case. Throws SplitImpossible. */
-export function currencyOf(given: string): string {
+export function currencyOf(given: string) {
   const currency = given.toUpperCase();
   if (isNamedByStripe(currency)) return currency;
   throw new SplitImpossible('currency_unknown', `Stripe accepts no payments in '${given}'`);
 }
 
 /** Throws SplitImpossible. */
-export function unitsOf(amount: Decimal, currency: string): number {
+export function unitsOf(amount: Decimal, currency: string) {
   const unit = smallestUnit(String(amount), currency);
   if ('reason' in unit) throw new SplitImpossible('amount_inexpressible', unit.reason);
   return unit.units;
@@ -98,7 +98,7 @@ export function unitsOf(amount: Decimal, currency: string): number {
  * Checks an identifier. Identifiers have the same form as those of the service, because idempotency keys and searches
  * contain them. Throws SplitImpossible.
  */
-export function identifier(name: string, value: string): string {
+export function identifier(name: string, value: string) {
   if (typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
   const message = `${name} '${value}' is not an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -, with a letter or digit first`;
   throw new SplitImpossible('identifier_invalid', message);

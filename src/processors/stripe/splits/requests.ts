@@ -118,8 +118,7 @@ export type ProcessorRequest =
       }>);
 
 /** Returns the account of a request; undefined for the platform's own account. */
-export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
-  headers['Stripe-Account'];
+export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>) => headers['Stripe-Account'];
 
 export const SPLIT_PROBLEMS = [
   'third_party_real_time',

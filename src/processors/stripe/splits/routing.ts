@@ -40,7 +40,7 @@ export type PlanOptions = Readonly<{
 }>;
 
 /** Returns the account that charges the customer; undefined for the platform's own account. Throws SplitImpossible. */
-export function chargingAccount(routing: Routing, options: PlanOptions): string | undefined {
+export function chargingAccount(routing: Routing, options: PlanOptions) {
   const { operator_account, platform_fee } = options;
   if (routing.merchant_of_record === 'platform') {
     if (operator_account === undefined && platform_fee === undefined) return undefined;

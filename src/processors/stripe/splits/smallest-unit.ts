@@ -63,7 +63,7 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
  * Converts an integer of the smallest unit to a decimal: `-1250` → `-12.50`. Undefined if Stripe accepts no payments in
  * the currency.
  */
-export function fromSmallestUnit(units: string, currency: string): string | undefined {
+export function fromSmallestUnit(units: string, currency: string) {
   const [, sign, whole] = /^(-?)(\d+)$/.exec(units) ?? [];
   const digits = processorDecimals(currency);
   if (digits === undefined || whole === undefined) return undefined;
@@ -85,7 +85,7 @@ export const processorDecimals = (currency: string): number | undefined =>
         : 2;
 
 /** Whether Stripe accepts payments in a currency, which is in capitals. */
-export const isNamedByStripe = (currency: string): boolean =>
+export const isNamedByStripe = (currency: string) =>
   [NO_DECIMALS, THREE_DECIMALS, TWO_ZEROS, TWO_DECIMALS.split(' ')].some((known) => known.includes(currency));
 
 /**
@@ -99,4 +99,4 @@ export function stepOf(currency: string): string | undefined {
 }
 
 /** Returns the minimum charge in major units. Undefined if no minimum is fixed. */
-export const leastCharge = (currency: string): string | undefined => LEAST[currency];
+export const leastCharge = (currency: string) => LEAST[currency];
