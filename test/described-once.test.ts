@@ -69,7 +69,7 @@ test('a command with a sheet is made of a list, but for reports', () => {
 
 test('the console and the server name no action: forms and previews are made of its description', () => {
   const named =
-    /from '(\.\.\/)+actions\/(?!(registry|loaded|action|approve|blocks|fields|run|rules|consequence|command|partner-names)\.ts')/;
+    /from '(#|(\.\.\/)+)actions\/(?!(registry|loaded|action|approve|blocks|fields|run|rules|consequence|command|partner-names)(\.ts)?')/;
   expect(those(/^(console|http|portal)\//, named)).toEqual(Object.keys(ACTIONS_BY_HAND));
 });
 

@@ -10,8 +10,8 @@ import { refuse } from '#errors/refusals';
 import { actAs } from '#people/users';
 import { readActiveUser } from '#people/users.sql';
 import { minuteOf } from '#text';
-import { Action, ActionContext, Report } from './action.ts';
-import { Consequence, FullReport } from './consequence.ts';
+import { Action, ActionContext } from './action.ts';
+import { FullReport } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { Preview, previewAction, RunOptions, runAction } from './run.ts';
 

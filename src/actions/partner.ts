@@ -65,7 +65,7 @@ export const remarksOnPartners = async (environment: Environment, partners: read
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {
-  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('#documents/printable');
+  const { addressText, installedFonts, unprintableFields } = await import('#documents/printable');
   const fonts = installedFonts(environment);
   return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
     const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);

@@ -6,7 +6,7 @@ import { NameOf } from '#field-names';
 import { ForeseenEmails } from '#month-end/foresee-emails';
 import { Reporter } from '#month-end/month-end';
 import { scopeOf } from '#people/roles';
-import { Action, ActionContext, Agree, fieldsOf, Report, readFields } from './action.ts';
+import { Action, ActionContext, Agree, fieldsOf, readFields } from './action.ts';
 import { namesOf } from './command.ts';
 import { Consequence, consequenceOf, digestOf, FullReport, performSeen, reportOf } from './consequence.ts';
 import { withPartnerIds } from './partner-names.ts';

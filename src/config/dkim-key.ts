@@ -1,5 +1,3 @@
-/** Reads the RSA key that signs e-mails (DKIM, RFC 6376). Refusal: environment_invalid. */
-import { KeyObject } from 'node:crypto';
 import { refuse } from '#errors/refusals';
 import { readPrivateKey } from './log-key.ts';
 

@@ -26,7 +26,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { Refusal, reasonOf, refuse } from '#errors/refusals';
+import { reasonOf, refuse } from '#errors/refusals';
 import { makeFolder, syncFolder, unless } from '#files';
 
 /** The longest wait for a server that is starting, recovering or shutting down. */

@@ -1,5 +1,5 @@
 import { Transaction } from '#database/transaction';
-import { Refusal, refuse } from '#errors/refusals';
+import { refuse } from '#errors/refusals';
 import { partsOf } from './resume.ts';
 import { readSkipped } from './skipped-numbers.sql.ts';
 

@@ -1,4 +1,4 @@
-import { query, querying, queryingFirst, Transaction } from '#database/transaction';
+import { query, querying, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 import { BankLineState } from './enums.ts';
 

@@ -10,7 +10,7 @@ import { refuse } from '#errors/refusals';
 import { ReceivedPayment, readReceived } from '#payments/payments.sql';
 import { CheckoutState, RefusedByProcessor, Unavailable } from '#processors/processor';
 import { Amount, moneyText, plural } from '#values';
-import { CHOSEN, chosenIn, isPayable, OpenView, openScreen, readOpen } from './overview.tsx';
+import { chosenIn, isPayable, OpenView, openScreen, readOpen } from './overview.tsx';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({

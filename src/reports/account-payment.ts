@@ -5,7 +5,7 @@ import { Instructions, instructionsFor, sameInstructions } from '#config/instruc
 import { Settings } from '#config/settings';
 import { Transaction } from '#database/transaction';
 import { readPrinted } from './account-statement.sql.ts';
-import { AccountStatement, CurrencyAccount } from './account-statement.ts';
+import { CurrencyAccount } from './account-statement.ts';
 import { OpenItem } from './open-items.sql.ts';
 
 export type AccountPayment = Readonly<{

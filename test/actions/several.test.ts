@@ -129,7 +129,10 @@ test('credit in full gives what earlier credits left of each invoice, and nothin
   expect(shown.amounts.map(String)).toEqual(['26.00']);
   const { json } = await runAction(await mara(), invoiceCredit, inFull, QUIET);
   expect(json).toMatchObject(
-    ['-5.00', '-14.00', '-7.00'].map((amount, at) => ({ number: ALL[at], result: { amount_due: expect.any(String) } })),
+    ['-5.00', '-14.00', '-7.00'].map((_amount, at) => ({
+      number: ALL[at],
+      result: { amount_due: expect.any(String) },
+    })),
   );
   expect(await balances()).toMatchObject({ [FIRST]: '0.00 paid', [SECOND]: '0.00 paid', [THIRD]: '0.00 paid' });
   const again = await refusalOf(runAction(await mara(), invoiceCredit, inFull, QUIET));

@@ -1,5 +1,5 @@
-import { date, defineAction, documentNumber, line, ON_TODAY } from '#actions/action';
-import { emailText, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { date, documentNumber, line, ON_TODAY } from '#actions/action';
+import { emailText, reportDocument } from '#actions/documents';
 import { onEach } from '#actions/each';
 import { recordPortalDelivery } from '#documents/portal-delivery';
 

@@ -1,5 +1,5 @@
-import { defineAction, documentNumber, text } from '#actions/action';
-import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { documentNumber, text } from '#actions/action';
+import { amountsIn, emailText, isUnsent, reportDocument } from '#actions/documents';
 import { onEach } from '#actions/each';
 import { holdDocument, releaseDocument } from '#documents/hold';
 import { toDo } from '#remedy';

@@ -8,7 +8,6 @@ import {
   onLatestDate,
   partner,
   Report,
-  text,
 } from '#actions/action';
 import { Block, versionsOf } from '#actions/blocks';
 import {
@@ -31,8 +30,7 @@ import { Rerun, RerunOptions, rerunDocument, rerunDocuments, rerunMonth } from '
 import { refuse } from '#errors/refusals';
 import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
-import { table } from '#text-table';
-import { Amount, inShort, Month, moneyText, plural } from '#values';
+import { Amount, inShort, moneyText, plural } from '#values';
 
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',

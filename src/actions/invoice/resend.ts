@@ -1,5 +1,5 @@
-import { defineAction, documentNumber, text } from '#actions/action';
-import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { documentNumber, text } from '#actions/action';
+import { emailText, isUnsent, reportDocument } from '#actions/documents';
 import { onEach } from '#actions/each';
 import { resendDocument } from '#delivery/resend';
 

@@ -1,5 +1,5 @@
-import { defineAction, documentNumber, note, onLatestDate, reason } from '#actions/action';
-import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { documentNumber, note, onLatestDate, reason } from '#actions/action';
+import { amountsIn, reportDocument } from '#actions/documents';
 import { onEach } from '#actions/each';
 import { voidDocument } from '#documents/void';
 import { failpoint } from '#failpoint';

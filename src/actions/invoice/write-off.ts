@@ -1,5 +1,5 @@
-import { defineAction, documentNumber, onLatestDate, reason } from '#actions/action';
-import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '#actions/documents';
+import { documentNumber, onLatestDate, reason } from '#actions/action';
+import { adjustmentsOf, amountsIn, followBalance, reportDocument } from '#actions/documents';
 import { onEach } from '#actions/each';
 import { undoWriteOff, writeOffInvoice } from '#documents/write-off';
 import { failpoint } from '#failpoint';

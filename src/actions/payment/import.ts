@@ -10,7 +10,7 @@ import { BANK_FORMATS } from '#payments/bank/read';
 import { readBankFileAside } from '#payments/bank/read-aside';
 import { BankImport, bankLineName, importBankFile } from '#payments/bank-import/import';
 import { LineReport } from '#payments/bank-import/report';
-import { printable, table, wrapped } from '#text-table';
+import { printable } from '#text-table';
 import { Amount, groupThousands, plural } from '#values';
 import { amountOf, smallDifferencesOf } from './describe.ts';
 

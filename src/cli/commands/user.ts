@@ -2,7 +2,7 @@ import { CommandContext, Definition, reading } from '#cli/define';
 import { tableOf } from '#cli/list-command';
 import { sessions } from '#lists/sessions';
 import { userJson } from '#lists/users';
-import { accessInWords, rolesInWords } from '#people/roles';
+import { accessInWords } from '#people/roles';
 import { liveAt } from '#people/sessions';
 import { readSessions } from '#people/sign-in.sql';
 import { userNamed } from '#people/users';

@@ -6,7 +6,7 @@ import { DateTime } from 'luxon';
 import { Environment } from '#config/environment';
 import { Database } from '#database/database';
 import { failpoint } from '#failpoint';
-import { CheckoutState, KeySpent, PaymentLinks, RefusedByProcessor, Unavailable } from '#processors/processor';
+import { KeySpent, PaymentLinks, RefusedByProcessor, Unavailable } from '#processors/processor';
 import { Checkout, CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './checkouts.sql.ts';
 
 export type CheckoutCalls = Readonly<{
