@@ -28,7 +28,7 @@ export type ForeseenEmails = Readonly<{
 const COMPOSED = 3;
 
 /** Kinds that jobs send by themselves, or that report what deliveries did. */
-const BY_THEMSELVES: ReadonlySet<EmailKind> = new Set<EmailKind>([
+export const BY_THEMSELVES: ReadonlySet<EmailKind> = new Set<EmailKind>([
   ...(['checkpoint', 'feed_doubts', 'status', 'security_notice', 'close_report'] as const),
   ...(['approval_request', 'approval_decision'] as const),
 ]);

@@ -151,7 +151,7 @@ describe('a bank file', () => {
     expect(preview.text).not.toContain('<b>');
     expect(await books.payments()).toEqual(before);
     const done = await finance.post(PATH, [...sentBack(preview), ['step', 'confirm']]);
-    expect([done.status, done.text.includes('Recorded 1 of 1 line: 1 payment.')]).toEqual([200, true]);
+    expect([done.status, done.text.includes('1 of 1 line recorded: 1 payment.')]).toEqual([200, true]);
     expect((await books.balance('INV-2026-000005')).status).toBe('paid');
     const files = await books.sql<{ name: string }>(`SELECT name FROM bank_files ORDER BY bank_file_id DESC LIMIT 1`);
     expect(files).toEqual([{ name: '<b>nov.csv' }]);

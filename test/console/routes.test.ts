@@ -56,7 +56,7 @@ function neededFor({ method, path }: Route): { role: Role; other?: Role | undefi
 
 /** What users see who may see some months only. A route that is not here is refused to them. */
 const OF_PERIOD =
-  /^\/$|^\/(invoices(\.\w+|\/:number(\/.*)?)?|(rows|payments\/all|audit|reports\/(close|general-ledger))(\.\w+)?|reports\/general-ledger\/.*|audit\/packs.*|account(\/.*)?|sign-out)$/;
+  /^\/$|^\/(invoices(\.\w+|\/:number(\/.*)?|\/pdfs\.zip)?|(rows|payments\/all|audit|reports\/(close|general-ledger))(\.\w+)?|reports\/general-ledger\/.*|audit\/packs.*|account(\/.*)?|sign-out)$/;
 
 /** The partner that a narrowed user has, and the one that is not there for that user. */
 const OWN = 'p-1';
@@ -205,7 +205,7 @@ describe('reading', () => {
     if (reader.limited) {
       if (route.path === '/') return [303];
       if (/:month/.test(route.path)) return [403];
-      if (/:(number|task|gl)/.test(route.path)) return [404];
+      if (/:(number|task|gl)|pdfs\.zip$/.test(route.path)) return [404];
     }
     // No document here is void.
     if (route.path.endsWith('/void-copy.pdf')) return [422];

@@ -3,22 +3,17 @@
  * cancellation terms do not cover. Terms and ceilings change meanwhile.
  */
 import { expect } from 'vitest';
+import type { Action as Described } from '../../src/actions/action.ts';
+import { reversalGrant, reversalRefuse, rowsDiscard, rowsRelease } from '../../src/actions/held.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { type HeldRow, readHeldRows } from '../../src/ledger/held.sql.ts';
-import {
-  type Decided,
-  discardRows,
-  type GrantedAmounts,
-  grantReversal,
-  isRequest,
-  refuseReversal,
-  releaseRows,
-} from '../../src/ledger/held.ts';
+import { isRequest } from '../../src/ledger/held.ts';
 import { Amount, minorDigits } from '../../src/money.ts';
 import { readPartners } from '../../src/partners/partners.sql.ts';
 import { previewReversal, reverseQuote } from '../../src/quotes/reverse.ts';
 import { inMajorUnits } from '../close/model.ts';
 import type { Action, History } from '../property/actions.ts';
+import { confirmed } from '../property/confirmed.ts';
 
 const pick = <Value>({ random }: History, values: readonly Value[]): Value | undefined =>
   values[Math.floor(random() * values.length)];
@@ -39,10 +34,23 @@ const deciding =
     return true;
   };
 
-/** The rows of a decision, as the ledger has them now. */
-const learn = ({ model }: History, { rows }: Pick<Decided, 'rows'>): void => {
+/** Confirms a decision about held rows, and tells the model of the rows that it recorded. */
+async function decided<Input, Result, Followed>(
+  { world, model }: History,
+  action: Described<Input, Result, Followed>,
+  input: Input,
+): Promise<void> {
+  const [{ last } = { last: '0' }] = await world.sql<{ last: string }>(
+    'SELECT coalesce(max(entry_id), 0) AS last FROM ledger_rows',
+  );
+  await confirmed(world, action, input);
+  const rows = await world.sql<Parameters<typeof model.recorded>[0] & Record<string, unknown>>(
+    `SELECT kind, quote_id, partner_id, policy_id, currency, partner_cut::text, invoice_amount::text
+     FROM ledger_rows WHERE entry_id > $1 ORDER BY entry_id`,
+    [last],
+  );
   for (const row of rows) model.recorded(row);
-};
+}
 
 /** A quote of the ledger, what is left of it, and its requotes. */
 interface Sold {
@@ -177,17 +185,14 @@ export const HELD_ACTIONS: readonly Action[] = [
     weight: 1,
     refusals: ['held_row_invalid'],
     run: deciding(false, async (history, row) => {
-      const { world } = history;
-      const ids = [row.held_row_id];
-      learn(history, await world.database.transaction((tx) => releaseRows(tx, world, { ids, reason: 'two sales' })));
+      await decided(history, rowsRelease, { rows: [row.held_row_id], reason: 'two sales' });
     }),
   },
   {
     name: 'a held row is discarded',
     weight: 1,
     run: deciding(false, async ({ world }, row) => {
-      const ids = [row.held_row_id];
-      await world.database.transaction((tx) => discardRows(tx, world, { ids, reason: 'sent twice' }));
+      await confirmed(world, rowsDiscard, { rows: [row.held_row_id], reason: 'sent twice' });
     }),
   },
   {
@@ -202,9 +207,7 @@ export const HELD_ACTIONS: readonly Action[] = [
     // Other reversals have taken what it asks for.
     refusals: ['held_row_invalid'],
     run: deciding(true, async (history, row) => {
-      const { world } = history;
-      const given = { id: row.held_row_id, amounts: undefined, reason: 'goodwill' };
-      learn(history, await world.database.transaction((tx) => grantReversal(tx, world, given)));
+      await decided(history, reversalGrant, { row: row.held_row_id, reason: 'goodwill' });
     }),
   },
   {
@@ -212,22 +215,20 @@ export const HELD_ACTIONS: readonly Action[] = [
     weight: 1,
     refusals: ['held_row_invalid'],
     run: deciding(true, async (history, row) => {
-      const { world } = history;
-      const { currency, held_row_id: id } = row;
-      const amounts: GrantedAmounts = {
-        invoiceAmount: Amount.of(part(row.invoice_amount, currency, -2), currency).negated(),
-        partnerCut: Amount.of(pick(history, ['0', part(row.partner_cut, currency, -3)]) as string, currency).negated(),
+      const { currency, held_row_id } = row;
+      const back = (amount: string) => Amount.of(amount, currency).negated().toString();
+      const amounts = {
+        invoiceAmount: back(part(row.invoice_amount, currency, -2)),
+        partnerCut: back(pick(history, ['0', part(row.partner_cut, currency, -3)]) as string),
       };
-      const given = { id, amounts, reason: 'half of our share' };
-      learn(history, await world.database.transaction((tx) => grantReversal(tx, world, given)));
+      await decided(history, reversalGrant, { row: held_row_id, ...amounts, reason: 'half of our share' });
     }),
   },
   {
     name: 'a reversal is refused',
     weight: 1,
     run: deciding(true, async ({ world }, row) => {
-      const given = { id: row.held_row_id, reason: 'it took place' };
-      await world.database.transaction((tx) => refuseReversal(tx, world, given));
+      await confirmed(world, reversalRefuse, { row: row.held_row_id, reason: 'it took place' });
     }),
   },
   { name: 'the cancellation terms of a partner change', weight: 3, run: changeTerms },

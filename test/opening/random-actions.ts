@@ -5,11 +5,11 @@
  */
 import { expect } from 'vitest';
 import { openingImport, openingReverse } from '../../src/actions/opening.ts';
-import { runAction } from '../../src/actions/run.ts';
 import { todayOf } from '../../src/config/today.ts';
 import { type Currency, DIGITS, inMajorUnits } from '../close/model.ts';
 import { outcomeOf, pick } from '../people/random-actions.ts';
 import type { Action, History } from '../property/actions.ts';
+import { confirmed } from '../property/confirmed.ts';
 import { csvOf, type Item } from './file.ts';
 
 interface Carried {
@@ -92,7 +92,7 @@ async function carryOver(history: History): Promise<boolean> {
     file: { name: 'open-items.csv', bytes: Buffer.from(csvOf(sent.map(({ item }) => item))) },
     ...{ cutOver: today, count: sent.length, control: [...wrong, ...control.slice(wrong.length)] },
   };
-  const carry = () => outcomeOf(runAction(world, openingImport, input, { deliver: false }));
+  const carry = () => outcomeOf(confirmed(world, openingImport, input));
   const expected = wrong.length > 0 ? 'opening_control_differs' : taken === undefined ? 'done' : 'opening_clash';
   expect([input.control, await carry()]).toEqual([input.control, expected]);
   if (expected === 'done') {
@@ -115,7 +115,7 @@ async function reverse(history: History): Promise<boolean> {
   const before = await openItems(history);
   const now = before.get(keyOf(chosen));
   const input = { numbers: [chosen.item.number], reason: 'it was wrong' };
-  const done = await outcomeOf(runAction(world, openingReverse, input));
+  const done = await outcomeOf(confirmed(world, openingReverse, input));
   const isWhole = now?.open === chosen.item.amount;
   if (now === undefined) expect([chosen, done]).toEqual([chosen, 'opening_item_unknown']);
   else if (isWhole && !now.touched) expect([chosen, done]).toEqual([chosen, 'done']);

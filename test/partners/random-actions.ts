@@ -5,11 +5,11 @@
 import { expect } from 'vitest';
 import type { Action as LedgerAction } from '../../src/actions/action.ts';
 import { clientCreate, clientRevoke, clientRotate } from '../../src/actions/client.ts';
-import { runAction } from '../../src/actions/run.ts';
 import { webhookRemove, webhookResume, webhookRotate, webhookSet } from '../../src/actions/webhook.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { authenticate } from '../../src/partners/clients.ts';
 import type { Action, History } from '../property/actions.ts';
+import { confirmed } from '../property/confirmed.ts';
 
 const DAY = 86_400_000;
 const PARTNERS = ['p-1', 'p-2', 'p-3'] as const;
@@ -53,7 +53,7 @@ async function doing<Input>(
   const environment = { ...world.environment, webhookKey: WEBHOOK_KEY };
   const { database, settings, actor } = world;
   try {
-    const { json } = await runAction({ database, settings, actor, environment }, action, input);
+    const json = await confirmed({ database, settings, actor, environment }, action, input);
     return { code: 'done', json: json as Readonly<Record<string, unknown>> };
   } catch (error) {
     if (error instanceof Refusal) return { code: error.code, json: {} };

@@ -101,7 +101,7 @@ const imported = (...contents: readonly string[]) =>
     const reports = [];
     for (const [index, text] of contents.entries()) {
       const result = await importBankFile(tx, books.acting, { name: `${index}.txt`, bytes: Buffer.from(text) });
-      const done = { result, preview: false } as Parameters<typeof paymentImport.report>[0];
+      const done = { input: {}, result, preview: false } as Parameters<typeof paymentImport.report>[0];
       const report = await paymentImport.report(done, { width: 80 } as Parameters<typeof paymentImport.report>[1], tx);
       reports.push({ line: result.new_lines[0], exit: report.attention ? 4 : 0 });
     }

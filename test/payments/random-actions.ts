@@ -2,13 +2,16 @@
  * Actions on payments for random histories: one function each, which chooses among what there is and does nothing where
  * there is nothing to choose from. A refusal is an answer; whatever else is thrown is a bug.
  */
+import { bankUnbook } from '../../src/actions/bank.ts';
+import { paymentApply } from '../../src/actions/payment/apply.ts';
+import { paymentCloseException } from '../../src/actions/payment/exception.ts';
+import { paymentForgetAccount } from '../../src/actions/payment/payer.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
-import { applyPayment } from '../../src/payments/apply.ts';
-import { unbookBankLine } from '../../src/payments/bank-booking.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
-import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
-import { forgetAccount, readPayerAccounts } from '../../src/payments/payer-accounts.ts';
+import { listExceptions } from '../../src/payments/exceptions.ts';
+import { readPayerAccounts } from '../../src/payments/payer-accounts.ts';
 import type { PaymentJson } from '../../src/payments/payment.ts';
+import { confirmed, contextOf } from '../property/confirmed.ts';
 import type { Books } from './books.ts';
 import { stripePayment } from './stripe-events.ts';
 
@@ -167,9 +170,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAction>> = {
     const kept = pick(held, random);
     if (kept !== undefined && chance(random, 0.3)) {
       const { exception } = kept;
-      await books.database.transaction((tx) =>
-        closeException(tx, books.acting, { exception, reason: 'another payment' }),
-      );
+      await confirmed(contextOf(books), paymentCloseException, { exception, reason: 'another payment' });
       return true;
     }
     const payments = await books.payments();
@@ -207,9 +208,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAction>> = {
     const paid = { partnerId, amount: of(minor - fee), currency, receivedOn: day, reference };
     const { paymentId } = await books.record(paid);
     const numbers = owing.map(({ number }) => number);
-    return unlessRefused(
-      books.database.transaction((tx) => applyPayment(tx, books.acting, { paymentId, numbers, fee: of(fee) })),
-    );
+    return unlessRefused(confirmed(contextOf(books), paymentApply, { paymentId, numbers, fee: of(fee) }));
   },
   async 'apply over partners'(books, random) {
     const payment = pick(
@@ -233,7 +232,7 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAction>> = {
     const account = pick(await books.database.reading(readPayerAccounts), random);
     if (account === undefined) return false;
     const { payer_account } = account;
-    await books.database.transaction((tx) => forgetAccount(tx, books.acting, payer_account));
+    await confirmed(contextOf(books), paymentForgetAccount, { account: payer_account });
     return true;
   },
   async unapply(books, random) {
@@ -261,9 +260,8 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAction>> = {
     if (line === undefined) return false;
     const { bank_line_id: bankLineId, state } = line;
     if (state === 'booked' && chance(random, 0.5)) {
-      return unlessRefused(
-        books.database.transaction((tx) => unbookBankLine(tx, books.acting, { bankLineId, reason: 'looked at again' })),
-      );
+      const unbooked = { bankLineId: [bankLineId], reason: 'looked at again' };
+      return unlessRefused(confirmed(contextOf(books), bankUnbook, unbooked));
     }
     const kind = pick(['charges', 'interest', 'transfer'] as const, random) ?? 'charges';
     return unlessRefused(books.book({ bankLineId, kind }));

@@ -4,7 +4,6 @@
  */
 import { expect } from 'vitest';
 import type { ActionContext } from '../../src/actions/action.ts';
-import { runAction } from '../../src/actions/run.ts';
 import { userDeactivate, userInvite, userLink, userRole, userSignOut } from '../../src/actions/user.ts';
 import { workAssign } from '../../src/actions/work/assign.ts';
 import { readWork } from '../../src/actions/work/items.ts';
@@ -16,6 +15,7 @@ import { takeSignInLink } from '../../src/people/sign-in.sql.ts';
 import { readUsers } from '../../src/people/users.sql.ts';
 import { identify } from '../../src/people/users.ts';
 import type { Action, History } from '../property/actions.ts';
+import { confirmed } from '../property/confirmed.ts';
 
 /** `finance` for all partners, `finance@p-1` for one. */
 type Held = string;
@@ -102,7 +102,7 @@ async function invite(
   const isLimited = roles.join() === 'viewer' && history.random() < 0.5;
   const limits = isLimited ? { from: '2026-07' as Month, to: '2026-08' as Month } : {};
   const input = { login, roles: [...roles], ...(partnerId !== undefined && { partnerId }), ...limits };
-  const done = await outcomeOf(runAction(context, userInvite, { ...input, noMail: true }));
+  const done = await outcomeOf(confirmed(context, userInvite, { ...input, noMail: true }));
   expect([login, done]).toEqual([login, people.roles.has(login) ? 'user_exists' : 'done']);
   if (done !== 'done') return;
   people.roles.set(login, new Set(roles.map((role) => heldAs(role, partnerId ?? null))));
@@ -176,7 +176,7 @@ async function changeSomebody(history: History): Promise<boolean> {
   const named = (of: readonly { role: Role }[]) => (of.length === 0 ? undefined : of.map(({ role }) => role));
   const input = { login, grant: named(grant), revoke: named(revoke), partnerId: partner ?? undefined };
   if (grant.length + revoke.length === 0) return false;
-  const change = runAction(context, userRole, input);
+  const change = confirmed(context, userRole, input);
   expect([login, grant, revoke, await outcomeOf(change)]).toEqual([login, grant, revoke, expected]);
   if (expected === 'done') people.roles.set(login, after);
   await expectPeople(history, people);
@@ -189,7 +189,7 @@ async function signSomebodyOut(history: History): Promise<boolean> {
   const { world } = history;
   const login = pick(history, [...people.roles.keys()]) as string;
   const context = await working(history, manager(history, people));
-  const { json } = await runAction(context, userLink, { login, noMail: true });
+  const json = await confirmed(context, userLink, { login, noMail: true });
   const secret = (json as { url: string }).url.replace(/.*#/, '');
   const signIn = () =>
     world.database.transaction(async (tx) => {
@@ -199,7 +199,7 @@ async function signSomebodyOut(history: History): Promise<boolean> {
       return user?.login;
     });
   expect([await signIn(), await signIn()]).toEqual([login, undefined]);
-  await runAction(context, userSignOut, { login });
+  await confirmed(context, userSignOut, { login });
   const now = world.environment.now().toISO();
   const [user] = await world.database.reading((tx) => readUsers(tx, { login, now }));
   expect(user?.sessions).toBe(0);
@@ -211,7 +211,7 @@ async function endSomebody(history: History): Promise<boolean> {
   const login = pick(history, [...people.roles.keys()]) as string;
   const isLast = people.roles.get(login)?.has('administrator') === true && administrators(people) === 1;
   const context = await working(history, manager(history, people));
-  const end = runAction(context, userDeactivate, { login, reason: 'left' });
+  const end = confirmed(context, userDeactivate, { login, reason: 'left' });
   expect([login, await outcomeOf(end)]).toEqual([login, isLast ? 'last_administrator' : 'done']);
   if (!isLast) people.roles.delete(login);
   // Nothing is that user's any more, even if the same address is invited again.
@@ -248,7 +248,7 @@ async function assignSomething(history: History): Promise<boolean> {
             ? 'work_assigned_already'
             : 'done';
   const context = await working(history, by);
-  const done = await outcomeOf(runAction(context, workAssign, { item: item.item, ...(to !== undefined && { to }) }));
+  const done = await outcomeOf(confirmed(context, workAssign, { item: item.item, ...(to !== undefined && { to }) }));
   expect([item.item, by, to, done]).toEqual([item.item, by, to, expected]);
   if (done === 'done' && to !== undefined) people.responsible.set(item.item, to);
   if (done === 'done' && to === undefined) people.responsible.delete(item.item);

@@ -5,52 +5,54 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import type { Action as Described } from '../../src/actions/action.ts';
+import { booksClose } from '../../src/actions/books.ts';
+import { monthClose } from '../../src/actions/close.ts';
+import { creditApply, creditRefund, creditRefundReturned, creditUnapply } from '../../src/actions/credit.ts';
+import { deliveryRetry } from '../../src/actions/delivery.ts';
+import { disputeClose, disputeOpen } from '../../src/actions/dispute.ts';
+import { emailDismiss, emailResend } from '../../src/actions/email.ts';
+import { personErase } from '../../src/actions/erase.ts';
 import { feedState } from '../../src/actions/feed.ts';
+import { glExport } from '../../src/actions/general-ledger.ts';
+import { invoiceCredit } from '../../src/actions/invoice/credit.ts';
+import { invoiceDelivered } from '../../src/actions/invoice/delivered.ts';
+import { invoiceHold, invoiceRelease } from '../../src/actions/invoice/hold.ts';
+import { invoiceLinkRevoke, invoiceLinkRotate } from '../../src/actions/invoice/link.ts';
+import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
+import { invoiceResend } from '../../src/actions/invoice/resend.ts';
+import { invoiceVoid } from '../../src/actions/invoice/void.ts';
+import { invoiceWriteOff, invoiceWriteOffUndo } from '../../src/actions/invoice/write-off.ts';
 import { checkpointTake } from '../../src/actions/ledger.ts';
+import { emailBounces } from '../../src/actions/mail.ts';
+import { partnerImport } from '../../src/actions/partner.ts';
 import { partnerChange } from '../../src/actions/partner-change.ts';
-import { runAction } from '../../src/actions/run.ts';
+import { paymentRecord } from '../../src/actions/payment/record.ts';
+import { reminderRecord } from '../../src/actions/remind.ts';
+import { reminderPause, reminderResume } from '../../src/actions/reminder-pause.ts';
+import { rowsReverse } from '../../src/actions/reverse.ts';
+import { statementSend } from '../../src/actions/statement.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { readBooksState } from '../../src/close/books.sql.ts';
-import { bankFeedsAt, openBooks, runCloseBooks } from '../../src/close/books.ts';
+import { bankFeedsAt, openBooks } from '../../src/close/books.ts';
 import { acceptDoubts } from '../../src/close/close.ts';
 import type { Doubt } from '../../src/close/feeds.ts';
 import { closeMonths } from '../../src/close/run.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
-import { databaseFailure, type Transaction } from '../../src/database/transaction.ts';
-import { changeLink } from '../../src/delivery/change-link.ts';
-import { resendDocument } from '../../src/delivery/resend.ts';
-import { retryEmails } from '../../src/delivery/retry-emails.ts';
-import { creditInvoice } from '../../src/documents/credit.ts';
-import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
+import { databaseFailure } from '../../src/database/transaction.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
-import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
-import { applyCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
-import { recordPortalDelivery } from '../../src/documents/portal-delivery.ts';
-import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { type NumberParts, resumeLedger, seriesInDoubt } from '../../src/documents/resume.ts';
-import { reverseRows } from '../../src/documents/reverse-rows.ts';
 import { reversalId } from '../../src/documents/rows-to-correct.sql.ts';
 import { readLastNumbers } from '../../src/documents/skipped-numbers.sql.ts';
-import { voidDocument } from '../../src/documents/void.ts';
-import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
-import { erasePerson, type Person } from '../../src/erasures/erase.ts';
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
 import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import { readParts } from '../../src/general-ledger/exports.sql.ts';
-import { bouncesIn } from '../../src/mail/bounce-report.ts';
-import { recordBounces } from '../../src/mail/bounces.ts';
-import { dismissEmail } from '../../src/mail/dismiss.ts';
-import { resendEmail } from '../../src/mail/resend.ts';
 import { Amount } from '../../src/money.ts';
 import { type Month, monthsBetween } from '../../src/month.ts';
-import { sendStatements } from '../../src/month-end/emails/account-statement.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
-import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
-import { recordReminders } from '../../src/payments/remind.ts';
-import { pauseReminders } from '../../src/payments/reminder-pauses.ts';
 import { readPauses } from '../../src/people/pauses.sql.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
@@ -73,6 +75,7 @@ import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
 import type { StripeStandIn } from '../support/stripe/stand-in.ts';
 import { partner, type World } from '../support/world.ts';
+import { confirmed, confirmingBooks } from './confirmed.ts';
 import { SEVERAL_ACTS } from './several.ts';
 
 export interface History {
@@ -115,16 +118,18 @@ async function aDocument(
   return one(history, (await history.world.documents()).filter(matches));
 }
 
-/** An action upon one document. */
+/** An action upon one document, confirmed. Without an input there was nothing to do it to. */
 const upon =
-  (
-    action: (tx: Transaction, history: History, document: DocumentJson) => Promise<unknown>,
+  <Input, Result, Followed>(
+    action: Described<Input, Result, Followed>,
+    inputFor: (document: DocumentJson, history: History) => Promise<Input | undefined> | Input,
     matches?: (document: DocumentJson) => boolean,
   ): Action['run'] =>
   async (history) => {
     const document = await aDocument(history, matches);
-    if (document === undefined) return false;
-    await history.world.database.transaction((tx) => action(tx, history, document));
+    const input = document && (await inputFor(document, history));
+    if (input === undefined) return false;
+    await confirmed(history.world, action, input);
     return true;
   };
 
@@ -132,14 +137,14 @@ const reason = 'as agreed';
 
 /** An action upon one of the e-mails that carry no document. */
 const uponEmail =
-  (action: (tx: Transaction, history: History, emailId: number) => Promise<unknown>): Action['run'] =>
+  (action: Described, more: object = {}): Action['run'] =>
   async (history) => {
     const emails = await history.world.sql<{ id: string }>(
       'SELECT email_id AS id FROM emails WHERE document_id IS NULL ORDER BY email_id',
     );
     const email = one(history, emails);
     if (email === undefined) return false;
-    await history.world.database.transaction((tx) => action(tx, history, Number(email.id)));
+    await confirmed(history.world, action, { emailId: [Number(email.id)], ...more });
     return true;
   };
 /** Invoices for the most part, lest every second action is refused. */
@@ -189,7 +194,8 @@ const paymentActions: readonly Action[] = Object.entries(PAYMENT_ACTS).map(([nam
   weight: PAYMENT_WEIGHTS[name] ?? 1,
   // They need two payments of one amount, invoices of several partners, or an account that was learned.
   ...(RARE_PAYMENT_ACTS.has(name) && { rare: true as const }),
-  run: ({ world, random, now }) => action(booksOf(world, SMALL), random, now.toISOString().slice(0, 10)),
+  run: ({ world, random, now }) =>
+    action(confirmingBooks(booksOf(world, SMALL)), random, now.toISOString().slice(0, 10)),
 }));
 
 const withRateFrom = (from: string, rate: string) =>
@@ -262,7 +268,7 @@ export const ACTIONS: readonly Action[] = [
         control: month.totals,
       };
       const incomplete = below(history, 3) === 0;
-      const { json } = await runAction(world, feedState, { ...stated, ...(incomplete && { incomplete }) });
+      const json = await confirmed(world, feedState, { ...stated, ...(incomplete && { incomplete }) });
       expect(json).toMatchObject({ agrees: lacks === 0, differences: { count: 0 - lacks, totals: {} } });
       return true;
     },
@@ -294,8 +300,12 @@ export const ACTIONS: readonly Action[] = [
           }
           const named = (isMissing: boolean) =>
             doubts.filter(({ kind }) => (kind === 'missing') === isMissing).map(({ partner_id }) => partner_id);
-          const decision = { month, without: named(true), acceptFeed: named(false), allowEmpty: doubts.length === 0 };
-          closed += (await closeMonths(world.database, { ...world, settings }, decision)).length;
+          const some = (of: string[]) => (of.length > 0 ? of : undefined);
+          const decision = {
+            ...{ month, without: some(named(true)), acceptFeed: some(named(false)), allowEmpty: doubts.length === 0 },
+          };
+          closed += ((await confirmed({ ...world, settings }, monthClose, decision)) as { months: object[] }).months
+            .length;
         });
       }
       return closed > 0;
@@ -314,7 +324,10 @@ export const ACTIONS: readonly Action[] = [
         .filter(({ complete }) => !complete)
         .map(({ account }) => account);
       const without = behind.length > 0 && below(history, 2) === 0 && { accounts: behind, reason: 'reports no more' };
-      await runCloseBooks(world.database, world, { month, ...(without && { without }) });
+      await confirmed(world, booksClose, {
+        month,
+        ...(without && { without: without.accounts, reason }),
+      });
       return true;
     },
   },
@@ -336,7 +349,7 @@ export const ACTIONS: readonly Action[] = [
       const parts = await world.database.reading((tx) => readParts(tx, asked));
       const reclassify = parts.length > 0 && below(history, 3) === 0;
       const request = { ...asked, preliminary: true, reclassify };
-      const { recorded } = await world.database.transaction((tx) => exportGl(tx, world, request));
+      const { recorded } = await confirmed(world, glExport, request);
       const again = await world.database.transaction((tx) => exportGl(tx, world, { ...request, reclassify: false }));
       if (again.recorded) throw new Error(`${asked.month} was exported twice for ${asked.format}`);
       return recorded;
@@ -367,7 +380,8 @@ export const ACTIONS: readonly Action[] = [
         { policies: withRateFrom(history.now.toISOString().slice(0, 10), `0.${10 + below(history, 80)}`) },
         {},
       ]);
-      await history.world.partners([partner({ partner_id, ...change })]);
+      const bytes = Buffer.from(JSON.stringify([partner({ partner_id, ...change })]));
+      await confirmed(history.world, partnerImport, { file: { name: 'partners.json', bytes } });
       return true;
     },
   },
@@ -375,7 +389,7 @@ export const ACTIONS: readonly Action[] = [
     name: 'void',
     weight: 2,
     refusals: ['document_void', 'payment_applied', 'credit_used', 'document_written_off', 'carried_over'],
-    run: upon((tx, { world }, { number }) => voidDocument(tx, world, { number, reason })),
+    run: upon(invoiceVoid, ({ number }) => ({ number: [number], reason })),
   },
   {
     name: 'rerun of a document',
@@ -384,22 +398,16 @@ export const ACTIONS: readonly Action[] = [
       ...(['document_void', 'payment_applied', 'credit_used', 'document_written_off'] as const),
       ...(['not_of_the_ledger', 'document_on_hold', 'invoice_disputed', 'carried_over'] as const),
     ],
-    run: upon((tx, history, { number }) =>
-      rerunDocument(tx, history.world, number, { newTerms: history.random() < 0.5 }),
-    ),
+    run: upon(invoiceRerun, ({ number }, { random }) => ({ number: [number], newTerms: random() < 0.5 })),
   },
   {
     name: 'rerun of a month',
     weight: 2,
     // What was carried over is of the month of the cut-over.
     refusals: ['month_not_closed'],
-    run: upon((tx, history, { month, partner_id }) => {
-      const partnerId = history.random() < 0.3 ? partner_id : undefined;
-      return rerunMonth(tx, history.world, month as Month, {
-        newTerms: false,
-        changed: history.random() < 0.7,
-        partnerId,
-      });
+    run: upon(invoiceRerun, ({ month, partner_id }, { random }) => {
+      const partnerId = random() < 0.3 ? partner_id : undefined;
+      return { month: month as Month, partnerId, newTerms: false, changed: random() < 0.7 };
     }),
   },
   {
@@ -407,10 +415,11 @@ export const ACTIONS: readonly Action[] = [
     weight: 4,
     refusals: ['document_void', 'credit_exceeds_invoice', 'credit_repeated'],
     run: upon(
-      (tx, history, { number, invoiceAmount }) => {
+      invoiceCredit,
+      ({ number, invoiceAmount }, history) => {
         const whole = Number.parseInt(invoiceAmount, 10);
         const amount = one(history, [invoiceAmount, String(1 + Math.floor(whole / 2)), inMajorUnits(1, 0)]) as string;
-        return creditInvoice(tx, history.world, { number, amount, reason, again: history.random() < 0.7 });
+        return { number: [number], amount, inFull: false, reason, again: history.random() < 0.7 };
       },
       (document) => anInvoice(document) && Number(document.invoiceAmount) > 0,
     ),
@@ -419,7 +428,7 @@ export const ACTIONS: readonly Action[] = [
     name: 'write-off',
     weight: 1,
     refusals: ['document_void', 'nothing_to_write_off'],
-    run: upon((tx, { world }, { number }) => writeOffInvoice(tx, world, { number, reason }), anInvoice),
+    run: upon(invoiceWriteOff, ({ number }) => ({ number: [number], reason }), anInvoice),
   },
   {
     name: 'a write-off is undone',
@@ -434,9 +443,9 @@ export const ACTIONS: readonly Action[] = [
       const number = one(history, written)?.number ?? open?.number;
       if (number === undefined) return false;
       if (written.length === 0) {
-        await world.database.transaction((tx) => writeOffInvoice(tx, world, { number, reason }));
+        await confirmed(world, invoiceWriteOff, { number: [number], reason });
       }
-      await world.database.transaction((tx) => undoWriteOff(tx, world, { number, reason }));
+      await confirmed(world, invoiceWriteOffUndo, { number: [number], reason });
       return true;
     },
   },
@@ -447,7 +456,8 @@ export const ACTIONS: readonly Action[] = [
     rare: true,
     refusals: ['credit_not_applicable', 'document_on_hold'],
     run: upon(
-      async (tx, history, { number: creditNote, partner_id, currency, balance }) => {
+      creditApply,
+      async ({ number: creditNote, partner_id, currency, balance }, history) => {
         const invoices = (await history.world.documents()).filter(
           (each) => anInvoice(each) && each.partner_id === partner_id && each.currency === currency,
         );
@@ -456,10 +466,10 @@ export const ACTIONS: readonly Action[] = [
             history,
             invoices.filter((each) => Number(each.balance) > 0),
           ) ?? one(history, invoices);
-        if (open === undefined) return;
+        if (open === undefined) return undefined;
         const least = Math.floor(Math.min(Number(balance), Number(open.balance)) / 2);
         const amount = least > 0 && history.random() < 0.5 ? String(least) : undefined;
-        await applyCredit(tx, history.world, { creditNote, number: open.number, amount });
+        return { creditNote, number: open.number, amount };
       },
       (document) => aCreditNote(document) && Number(document.balance) > 0,
     ),
@@ -478,7 +488,7 @@ export const ACTIONS: readonly Action[] = [
       const chosen = one(history, placed);
       if (chosen === undefined) return false;
       const { note: creditNote, number } = chosen;
-      await history.world.database.transaction((tx) => unapplyCredit(tx, history.world, { creditNote, number }));
+      await confirmed(history.world, creditUnapply, { creditNote, number });
       return true;
     },
   },
@@ -496,13 +506,13 @@ export const ACTIONS: readonly Action[] = [
       const chosen = one(history, issuedWith);
       if (chosen === undefined) return false;
       const { note: creditNote, number } = chosen;
-      await world.database.transaction((tx) => unapplyCredit(tx, world, { creditNote, number }));
+      await confirmed(world, creditUnapply, { creditNote, number });
       const { balance: amount, currency } = (await world.documents()).find(
         (each) => each.number === number,
       ) as DocumentJson;
       const payment = { amount, currency, method: 'wire', reference: `all of ${number}` } as const;
       const receivedOn = now.toISOString().slice(0, 10);
-      await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number, receivedOn }));
+      await confirmed(world, paymentRecord, { ...payment, number, receivedOn });
       return true;
     },
   },
@@ -534,7 +544,7 @@ export const ACTIONS: readonly Action[] = [
     async run({ world }) {
       const settings = { ...world.settings, reminders: [-7, 0, 7, 21] };
       const open = new Map((await world.documents()).map((each) => [each.number, each]));
-      const remind = () => world.database.transaction((tx) => recordReminders(tx, { ...world, settings }));
+      const remind = () => confirmed({ ...world, settings }, reminderRecord, {});
       const { reminders } = await remind();
       for (const { documents } of reminders) {
         for (const { number, balance } of documents) {
@@ -554,7 +564,7 @@ export const ACTIONS: readonly Action[] = [
       const partnerId = (await aDocument(history))?.partner_id;
       if (partnerId === undefined) return false;
       const until = new Date(history.now.getTime() + 86_400_000 * (below(history, 30) - 1)).toISOString().slice(0, 10);
-      await history.world.database.transaction((tx) => pauseReminders(tx, history.world, { partnerId, until, reason }));
+      await confirmed(history.world, reminderPause, { partnerId, until, reason });
       return true;
     },
   },
@@ -569,9 +579,7 @@ export const ACTIONS: readonly Action[] = [
       );
       const partnerId = one(history, paused)?.partner_id;
       if (partnerId === undefined) return false;
-      await history.world.database.transaction((tx) =>
-        pauseReminders(tx, history.world, { partnerId, until: null, reason }),
-      );
+      await confirmed(history.world, reminderResume, { partnerId, reason });
       return true;
     },
   },
@@ -590,7 +598,7 @@ export const ACTIONS: readonly Action[] = [
       );
       const ids = rows.map(({ entry_id }) => Number(entry_id)).slice(0, 1 + below(history, 3));
       if (ids.length === 0) return false;
-      await history.world.database.transaction((tx) => creditInvoice(tx, history.world, { number, rows: ids, reason }));
+      await confirmed(history.world, invoiceCredit, { number: [number], rows: ids, inFull: false, reason });
       return true;
     },
   },
@@ -605,9 +613,7 @@ export const ACTIONS: readonly Action[] = [
       );
       const id = one(history, sales)?.entry_id;
       if (id === undefined) return false;
-      const { recorded } = await world.database.transaction((tx) =>
-        reverseRows(tx, world, { rows: [Number(id)], reason }),
-      );
+      const { recorded } = await confirmed(world, rowsReverse, { rows: [Number(id)], reason });
       const rows = await world.sql<Parameters<Model['recorded']>[0] & Record<string, unknown>>(
         `SELECT kind, quote_id, partner_id, policy_id, currency, partner_cut::text, invoice_amount::text
          FROM ledger_rows WHERE reversal_id = $1`,
@@ -622,9 +628,9 @@ export const ACTIONS: readonly Action[] = [
     name: "a document is delivered by the partner's portal",
     weight: 2,
     refusals: ['document_void', 'argument_invalid'],
-    run: upon((tx, history, { number, issued_on }) => {
+    run: upon(invoiceDelivered, ({ number, issued_on }, history) => {
       const on = one(history, [issued_on, history.now.toISOString().slice(0, 10)]) as string;
-      return recordPortalDelivery(tx, history.world, { number, on, reference: one(history, ['', 'P-17']) ?? '' });
+      return { number: [number], on, reference: one(history, ['', 'P-17']) ?? '' };
     }),
   },
   {
@@ -640,7 +646,7 @@ export const ACTIONS: readonly Action[] = [
         paymentTermsDay: one(history, ['', '5', '31']),
         purchaseOrder: one(history, ['', 'PO-9']),
       };
-      await runAction(world, partnerChange, { partnerId, ...terms });
+      await confirmed(world, partnerChange, { partnerId, ...terms });
       return true;
     },
   },
@@ -650,12 +656,12 @@ export const ACTIONS: readonly Action[] = [
     rare: true,
     refusals: ['credit_not_refundable', 'refund_repeated', 'document_on_hold'],
     run: upon(
-      (tx, history, { number, balance }) => {
+      creditRefund,
+      ({ number, balance }, history) => {
         const half = Math.floor(Number(balance) / 2);
         const amount = half > 0 && history.random() < 0.6 ? String(half) : undefined;
         const again = history.random() < 0.5;
-        const request = { number, amount, again, method: 'wire', reference: `out ${number}` } as const;
-        return refundCredit(tx, history.world, request);
+        return { number, amount, again, method: 'wire', reference: `out ${number}` } as const;
       },
       (document) => aCreditNote(document) && Number(document.balance) > 0,
     ),
@@ -672,7 +678,7 @@ export const ACTIONS: readonly Action[] = [
       );
       const number = one(history, paidOut)?.number;
       if (number === undefined) return false;
-      await history.world.database.transaction((tx) => returnRefund(tx, history.world, { number, reason }));
+      await confirmed(history.world, creditRefundReturned, { number, reason });
       return true;
     },
   },
@@ -681,12 +687,12 @@ export const ACTIONS: readonly Action[] = [
     weight: 2,
     refusals: ['document_void', 'invoice_disputed', 'dispute_exceeds_balance'],
     run: upon(
-      (tx, history, { number, balance }) =>
-        openDispute(tx, history.world, {
-          ...{ number, reason, owner: one(history, ['', 'Ada']) ?? '' },
-          amount: one(history, [balance, undefined, inMajorUnits(1, 0)]),
-          promisedOn: one(history, [undefined, history.now.toISOString().slice(0, 10)]),
-        }),
+      disputeOpen,
+      ({ number, balance }, history) => ({
+        ...{ number, reason, owner: one(history, ['', 'Ada']) ?? '' },
+        amount: one(history, [balance, undefined, inMajorUnits(1, 0)]),
+        promisedOn: one(history, [undefined, history.now.toISOString().slice(0, 10)]),
+      }),
       (document) => anInvoice(document) && Number(document.balance) > 0,
     ),
   },
@@ -700,7 +706,7 @@ export const ACTIONS: readonly Action[] = [
       );
       const number = one(history, disputed)?.number ?? (await aDocument(history))?.number;
       if (number === undefined) return false;
-      await history.world.database.transaction((tx) => closeDispute(tx, history.world, { number, reason }));
+      await confirmed(history.world, disputeClose, { number: [number], reason });
       return true;
     },
   },
@@ -708,7 +714,7 @@ export const ACTIONS: readonly Action[] = [
     name: 'hold',
     weight: 2,
     refusals: ['document_void', 'document_on_hold'],
-    run: upon((tx, { world }, { number }) => holdDocument(tx, world, { number, reason })),
+    run: upon(invoiceHold, ({ number }) => ({ number: [number], reason })),
   },
   {
     name: 'release',
@@ -722,7 +728,7 @@ export const ACTIONS: readonly Action[] = [
       );
       const number = one(history, held)?.number ?? (await aDocument(history))?.number;
       if (number === undefined) return false;
-      await history.world.database.transaction((tx) => releaseDocument(tx, history.world, number));
+      await confirmed(history.world, invoiceRelease, { number: [number] });
       return true;
     },
   },
@@ -731,7 +737,8 @@ export const ACTIONS: readonly Action[] = [
     weight: 2,
     refusals: ['document_void', 'document_on_hold', 'document_email_unfinished', 'carried_over'],
     run: upon(
-      (tx, { world }, { number }) => resendDocument(tx, world, { number }),
+      invoiceResend,
+      ({ number }) => ({ number: [number] }),
       // Once in four of any document, so that it is refused too.
       ({ email, number }) => email?.status === 'sent' || Number(number.slice(-1)) % 4 === 0,
     ),
@@ -747,9 +754,9 @@ export const ACTIONS: readonly Action[] = [
       const email = one(history, sent);
       const final = one(history, email?.recipients ?? []);
       if (email === undefined || final === undefined) return false;
-      const reports = await bouncesIn(report({ messageId: email.message_id, final }));
-      const recorded = await world.database.transaction((tx) => recordBounces(tx, world, { source: 'mbox', reports }));
-      return recorded.bounces.length > 0;
+      const file = { name: 'mbox', bytes: report({ messageId: email.message_id, final }) };
+      const { bounces } = await confirmed(world, emailBounces, { files: [file] });
+      return bounces.length > 0;
     },
   },
   {
@@ -759,7 +766,7 @@ export const ACTIONS: readonly Action[] = [
     async run(history) {
       const { world } = history;
       const status = one(history, ['failed', 'uncertain', 'bounced'] as const) ?? 'failed';
-      const { documents, others } = await world.database.transaction((tx) => retryEmails(tx, world, { status }));
+      const { documents, others } = await confirmed(world, deliveryRetry, { status });
       return documents + others > 0;
     },
   },
@@ -771,9 +778,7 @@ export const ACTIONS: readonly Action[] = [
       const month = one(history, months)?.month;
       if (month === undefined) return false;
       const partnerId = one(history, ['p-1', 'p-2', undefined]);
-      const { emails } = await history.world.database.transaction((tx) =>
-        sendStatements(tx, history.world, { month, partnerId }),
-      );
+      const { emails } = await confirmed(history.world, statementSend, { month, partnerId });
       return emails.length > 0;
     },
   },
@@ -781,7 +786,7 @@ export const ACTIONS: readonly Action[] = [
     name: 'a checkpoint is taken',
     weight: 2,
     async run({ world }) {
-      const { json } = await runAction(world, checkpointTake, {}, { deliver: false });
+      const json = await confirmed(world, checkpointTake, {});
       return json.taken;
     },
   },
@@ -807,23 +812,28 @@ export const ACTIONS: readonly Action[] = [
     weight: 1,
     rare: true,
     refusals: ['email_unfinished'],
-    run: uponEmail((tx, { world }, emailId) => resendEmail(tx, world, { emailId })),
+    run: uponEmail(emailResend as never),
   },
   {
     name: 'an e-mail without a document is dismissed',
     weight: 1,
     rare: true,
     refusals: ['email_unfinished', 'email_not_dismissible'],
-    run: uponEmail((tx, { world }, emailId) => dismissEmail(tx, world, { emailId, reason })),
+    run: uponEmail(emailDismiss as never, { reason }),
   },
   {
     name: "the link of an invoice's page is replaced or taken back",
     weight: 2,
     refusals: ['link_missing', 'link_revoked'],
-    run: upon((tx, history, { number }) => {
-      const to = one(history, ['rotate', 'rotate', 'revoke'] as const) ?? 'rotate';
-      return changeLink(tx, history.world, { number, to, reason });
-    }, anInvoice),
+    async run(history) {
+      const number = (await aDocument(history, anInvoice))?.number;
+      if (number === undefined) return false;
+      await confirmed(history.world, history.random() < 0.3 ? invoiceLinkRevoke : invoiceLinkRotate, {
+        number,
+        reason,
+      });
+      return true;
+    },
   },
   {
     name: 'a pause, in which nothing is recorded, and its end',
@@ -895,11 +905,11 @@ export const ACTIONS: readonly Action[] = [
       );
       const payment = one(history, payments);
       const partnerId = one(history, ['p-1', 'p-2', 'p-3']) ?? 'p-1';
-      const person: Person =
+      const person =
         payment === undefined || history.random() < 0.5
-          ? { of: 'contacts', partnerId }
-          : { of: 'payment', paymentId: Number(payment.id) };
-      await history.world.database.transaction((tx) => erasePerson(tx, history.world, { person, reason }));
+          ? { partnerContact: partnerId }
+          : { payment: Number(payment.id) };
+      await confirmed(history.world, personErase, { ...person, reason });
       return true;
     },
   },

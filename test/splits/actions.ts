@@ -1,20 +1,18 @@
 /** Actions of a random history on a connected account: shares are received, reversed, matched and billed. */
 import { expect } from 'vitest';
+import { billMissing } from '../../src/actions/processor/bill.ts';
+import { processorImport } from '../../src/actions/processor/import.ts';
+import { processorClose, processorMatch, processorUnmatch } from '../../src/actions/processor/match.ts';
+import { processorReverse, reconcileReverse } from '../../src/actions/processor/reverse.ts';
 import { readHeldRows } from '../../src/ledger/held.sql.ts';
 import { isRequest } from '../../src/ledger/held.ts';
 import type { Month } from '../../src/month.ts';
-import { billMissingShares } from '../../src/splits/bill.ts';
-import { importBalanceTransactions } from '../../src/splits/import.ts';
-import {
-  closeBalanceTransactions,
-  matchBalanceTransaction,
-  unmatchBalanceTransaction,
-} from '../../src/splits/match.ts';
 import { recordRequestedReversals } from '../../src/splits/requested.ts';
-import { type ReversalReport, recordReversals, reverseManually } from '../../src/splits/reverse.ts';
+import { type ReversalReport, recordReversals } from '../../src/splits/reverse.ts';
 import { sendSettlementFile } from '../../src/splits/settlement-files.ts';
 import { booksOf } from '../payments/books.ts';
 import type { Action, History } from '../property/actions.ts';
+import { confirmed } from '../property/confirmed.ts';
 import { converted, ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 import { payOut } from './processor-world.ts';
 
@@ -29,9 +27,8 @@ const told = new WeakMap<History, Told[]>();
 
 async function take(history: History, balance_transactions: readonly Told[]): Promise<void> {
   const { world } = history;
-  await world.database.transaction((tx) =>
-    importBalanceTransactions(tx, world, { name: 'moved', text: ndjson(balance_transactions) }, ACCOUNT),
-  );
+  const file = { name: 'moved.ndjson', bytes: Buffer.from(ndjson(balance_transactions)) };
+  await confirmed(world, processorImport, { file, account: ACCOUNT });
   told.set(history, [...(told.get(history) ?? []), ...balance_transactions]);
 }
 
@@ -187,7 +184,7 @@ export const SPLIT_ACTS: readonly Action[] = [
       if (balance_transaction === undefined || quote === undefined) return false;
       const countsAs = history.random() < 0.3 ? '5' : undefined;
       const request = { balance_transaction: balance_transaction.id, quoteId: quote.quote_id, countsAs, reason };
-      await history.world.database.transaction((tx) => matchBalanceTransaction(tx, history.world, request));
+      await confirmed(history.world, processorMatch, request);
       return true;
     },
   },
@@ -234,7 +231,7 @@ export const SPLIT_ACTS: readonly Action[] = [
       const found = pick(history, shares);
       if (found === undefined) return false;
       const request = { balance_transaction: found.balance_transaction, quoteId: found.quote_id, reason };
-      await world.database.transaction((tx) => unmatchBalanceTransaction(tx, world, request));
+      await confirmed(world, processorUnmatch, request);
       return true;
     },
   },
@@ -250,7 +247,7 @@ export const SPLIT_ACTS: readonly Action[] = [
       const found = pick(history, open);
       if (found === undefined) return false;
       const request = { balance_transactions: [found.id], reason };
-      await world.database.transaction((tx) => closeBalanceTransactions(tx, world, request));
+      await confirmed(world, processorClose, request);
       return true;
     },
   },
@@ -265,7 +262,7 @@ export const SPLIT_ACTS: readonly Action[] = [
       );
       const month = pick(history, months)?.month;
       if (month === undefined) return false;
-      return learned(history, await world.database.transaction((tx) => recordReversals(tx, world, month)));
+      return learned(history, (await confirmed(world, reconcileReverse, { month })) as ReversalReport);
     },
   },
   {
@@ -283,7 +280,7 @@ export const SPLIT_ACTS: readonly Action[] = [
       const found = pick(history, back);
       if (found === undefined) return false;
       const request = { balance_transaction: found.balance_transaction, spotPrice: found.amount };
-      return learned(history, await world.database.transaction((tx) => reverseManually(tx, world, request)));
+      return learned(history, (await confirmed(world, processorReverse, request)) as ReversalReport);
     },
   },
   {
@@ -330,7 +327,7 @@ export const SPLIT_ACTS: readonly Action[] = [
       const months = await world.sql<{ month: Month }>(`SELECT month FROM closed_months ORDER BY month`);
       const month = pick(history, months)?.month;
       if (month === undefined) return false;
-      return (await world.database.transaction((tx) => billMissingShares(tx, world, month))).length > 0;
+      return ((await confirmed(world, billMissing, { month })) as string[]).length > 0;
     },
   },
 ];

@@ -85,7 +85,7 @@ export function addressOf(
     if (value === undefined) throw new Error(`say in addressOf what :${name} of ${path} is`);
     return encodeURIComponent(value);
   });
-  return `/console${address}`;
+  return `/console${address}${path === '/invoices/pdfs.zip' ? `?number=${encodeURIComponent(number)}` : ''}`;
 }
 
 /** The administrator requests the release of a document. Returns the id of the request. */
@@ -106,7 +106,7 @@ export async function askToRelease(world: World, number: string, partnerId: stri
 }
 
 /** Whether the address names something that belongs to a partner. */
-export const namesObject = ({ path }: Route): boolean => /:(number|id|exception)/.test(path);
+export const namesObject = ({ path }: Route): boolean => /:(number|id|exception)|\/pdfs\.zip$/.test(path);
 
 /** Whether the route can be reached without signing in. */
 export const isOpen = ({ path }: Route): boolean => /^\/(assets|sign-in)(\/|$)/.test(path);
