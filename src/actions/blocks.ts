@@ -31,6 +31,8 @@ export type Block = Readonly<{
     foot?: readonly (readonly Cell[])[];
   }>;
   versions?: Versions;
+  /** Labels with their values. */
+  facts?: readonly (readonly [label: string, value: string])[];
   /** A page that lets its reader decide about doubts leaves out the block that only names them. */
   of?: 'doubts';
 }>;
@@ -54,6 +56,14 @@ export function versionsOf(
   };
 }
 
+/** A table as plain text. */
+export const tableText = ({ headings, rows, foot = [] }: NonNullable<Block['table']>, width?: number) =>
+  table(
+    headings,
+    [...rows, ...foot].map((row) => row.map(cellText)),
+    width,
+  );
+
 export const cellText = (cell: Cell): string => {
   if (cell === null) return '';
   if (typeof cell !== 'object') return String(cell);
@@ -64,23 +74,20 @@ export const cellText = (cell: Cell): string => {
 export const blocksText = (blocks: readonly Block[], width?: number): string =>
   blocks.map((block) => blockText(block, width)).join('\n\n');
 
-function blockText({ title, lines = [], table: given, versions }: Block, width: number | undefined) {
+function blockText({ title, lines = [], table: given, versions, facts = [] }: Block, width: number | undefined) {
   const tables = [
-    ...(given === undefined
-      ? []
-      : [
-          table(
-            given.headings,
-            [...given.rows, ...(given.foot ?? [])].map((row) => row.map(cellText)),
-            width,
-          ),
-        ]),
+    ...facts.flatMap(([label, value]) => labelled(label, value)),
+    ...(given === undefined ? [] : [tableText(given, width)]),
     ...(versions === undefined
       ? []
       : [table(['', ...versions.names.map((each) => `~${each}`)], differing(versions), width)]),
   ];
   return [`${title}:`, ...lines.flatMap((line) => indented(cellText(line))), ...tables].join('\n');
 }
+
+/** A label with a value that is wrapped at 80 columns. */
+export const labelled = (label: string, value: string) =>
+  wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 
 const indented = (text: string) => wrapped(printable(text), 76, '  ').map((line) => `  ${line}`);
 

@@ -6,10 +6,10 @@ import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
 import { factsOf as sizeOf } from '#log/text';
 import { BooksReport, readBooksReport } from '#reports/books';
-import { describeTrialBalance } from '#reports/trial-balance';
-import { table } from '#text-table';
-import { groupThousands, lastDay, Month, monthName, plural } from '#values';
+import { trialTable } from '#reports/trial-balance';
+import { Amount, groupThousands, lastDay, Month, monthName, plural } from '#values';
 import { ActionContext, defineAction, line, month, Report, several, text } from './action.ts';
+import { Block } from './blocks.ts';
 import { needsAttention, sendDue } from './emails.ts';
 import { remediesJson } from './remedies.ts';
 
@@ -76,10 +76,10 @@ export async function reportBooks(
   { dryRun, now }: { dryRun: boolean; now: boolean },
 ): Promise<Report & { attention: boolean }> {
   const report = await readBooksReport(tx, context, requestOf(input));
-  const title = titleOf(report, now, context.settings.time_zone);
   return {
     json: { ...report, obstacles: await Promise.all(report.obstacles.map(inJson)), dry_run: dryRun },
-    text: describeBooks(report, { dryRun, title, width: context.width }),
+    text: titleOf(report, now, context.settings.time_zone),
+    blocks: blocksOf(report, dryRun),
     remedies: report.obstacles.flatMap(({ remedies }) => remedies),
     attention: report.obstacles.length > 0,
   };
@@ -98,26 +98,58 @@ function titleOf({ month, closed_at: closedAt }: BooksReport, now: boolean, zone
   return `${books} are closed. They were already closed on ${closedOn};\nnothing was changed.`;
 }
 
-function describeBooks(
-  report: BooksReport,
-  { dryRun, title, width }: { dryRun: boolean; title: string; width: number | undefined },
-) {
-  const { status, checkpoint, obstacles } = report;
-  const refused = obstacles.map(({ message }) => `- ${message}`).join('\n');
+function blocksOf(report: BooksReport, dryRun: boolean): Block[] {
+  const { month, status, checkpoint, obstacles, bank_feeds: feeds, trial_balance: trial } = report;
   return [
-    title,
-    facts(report),
-    describeTrialBalance(report.trial_balance, width),
-    ...(checkpoint === null ? [] : [`Checkpoint ${sizeOf(checkpoint)}, ${checkpoint.root}`]),
     ...(status === 'closed' || !dryRun
       ? []
-      : [refused === '' ? 'Nothing prevents closing the books.' : `The books cannot be closed yet:\n${refused}`]),
-    ...(dryRun ? ['Preview only: nothing was written.'] : []),
-  ].join('\n\n');
+      : [
+          obstacles.length === 0
+            ? { title: 'Ready', lines: ['Nothing prevents closing the books.'] }
+            : {
+                title: 'The books cannot be closed yet',
+                tone: 'warn' as const,
+                lines: obstacles.map(({ message }) => message),
+              },
+        ]),
+    { title: `At ${lastDay(month)}`, facts: factsOf(report) },
+    ...(feeds.length === 0 ? [] : [feedsBlock(report)]),
+    ...balancesBlock(report),
+    ...trial.totals.map((total) => ({ title: `Trial balance in ${total.currency}`, table: trialTable(trial, total) })),
+    ...(checkpoint === null
+      ? []
+      : [{ title: 'Checkpoint', facts: [['size', sizeOf(checkpoint)] as const, ['root', checkpoint.root] as const] }]),
+  ];
 }
 
-/** Returns nothing if no file states balances. */
-function describeBalances({ month, bank_balances: balances }: BooksReport) {
+function factsOf({ bank_feeds, exceptions, unapplied }: BooksReport): [string, string][] {
+  const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
+  const cash = unapplied.map(({ currency, amount }) => `${groupThousands(amount)} ${currency}`).join(', ');
+  return [
+    ['exceptions', open === 0 ? 'none' : plural(open, 'exception')],
+    ['unapplied cash', cash === '' ? 'none' : cash],
+    ...(bank_feeds.length === 0 ? [['bank', 'no account has reported'] as [string, string]] : []),
+  ];
+}
+
+const feedsBlock = ({ bank_feeds: feeds }: BooksReport): Block => ({
+  title: 'Bank accounts',
+  lines: feeds.every(({ balances_stated }) => balances_stated)
+    ? []
+    : ['If the files state no balances, a missing file cannot be detected.'],
+  table: {
+    headings: ['bank account', 'reported to', 'to the end', 'balances'],
+    rows: feeds.map(({ account, reported_to, balances_stated, complete, ended }) => [
+      account,
+      reported_to,
+      complete ? 'complete' : ended === null ? 'MISSING' : `ended: ${ended}`,
+      balances_stated ? 'stated' : 'none',
+    ]),
+  },
+});
+
+/** None if no file states balances. */
+function balancesBlock({ month, bank_balances: balances }: BooksReport): Block[] {
   if (balances.length === 0) return [];
   const reasons = balances.flatMap((each) =>
     (
@@ -133,39 +165,16 @@ function describeBalances({ month, bank_balances: balances }: BooksReport) {
     ),
   );
   return [
-    '',
-    table(
-      [`at ${lastDay(month)}`, '>by the bank', '>assets:bank', '>difference', ''],
-      balances.map((each) => [
-        each.account,
-        ...[each.bank, each.books, each.difference].map(groupThousands),
-        each.currency,
-      ]),
-    ),
-    ...reasons,
-    '',
+    {
+      ...{ title: `Balances at ${lastDay(month)}`, lines: reasons },
+      ...(reasons.length > 0 && { tone: 'warn' }),
+      table: {
+        headings: ['bank account', '>by the bank', '>assets:bank', '>difference'],
+        rows: balances.map(({ account, bank, books, difference, currency }) => [
+          account,
+          ...[bank, books, difference].map((each) => Amount.of(each, currency)),
+        ]),
+      },
+    },
   ];
-}
-
-function facts(report: BooksReport) {
-  const { month, bank_feeds, exceptions, unapplied } = report;
-  const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
-  const cash = unapplied.map(({ currency, amount }) => `${groupThousands(amount)} ${currency}`).join(', ');
-  const feeds = bank_feeds.map(({ account, reported_to, balances_stated, complete, ended }) => [
-    account,
-    reported_to,
-    complete ? 'complete' : ended === null ? 'MISSING' : `ended: ${ended}`,
-    balances_stated ? 'stated' : 'none',
-  ]);
-  return [
-    bank_feeds.length === 0
-      ? 'No bank account has reported.'
-      : table(['bank account', 'reported to', 'to the end', 'balances'], feeds),
-    ...(bank_feeds.every(({ balances_stated }) => balances_stated)
-      ? []
-      : ['If the files state no balances, a missing file cannot be detected.']),
-    ...describeBalances(report),
-    `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : plural(open, 'exception')}.`,
-    `Unapplied cash: ${cash === '' ? 'none' : cash}.`,
-  ].join('\n');
 }

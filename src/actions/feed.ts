@@ -8,9 +8,21 @@ import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
 import { currenciesOf, readTotals } from '#ledger/control';
 import { toDo, toRun } from '#remedy';
-import { printable, table } from '#text-table';
+import { printable } from '#text-table';
 import { Amount, counted, groupThousands } from '#values';
-import { defineAction, Facts, flag, month, OF_PARTNER, partner, reason, several, text, whole } from './action.ts';
+import {
+  defineAction,
+  Facts,
+  flag,
+  month,
+  OF_PARTNER,
+  partner,
+  Report,
+  reason,
+  several,
+  text,
+  whole,
+} from './action.ts';
 
 export const feedState = defineAction({
   name: 'feed.state',
@@ -46,9 +58,9 @@ A month whose rows contradict a complete statement waits for a decision.`,
     const [feed] = await readStatements(tx, { partnerId, month });
     return feed === undefined ? {} : { [`${month} of ${partnerId}`]: factsOf(feed) };
   },
-  report: async ({ result: { feed, fresh } }, { width }) => ({
+  report: async ({ result: { feed, fresh } }) => ({
     json: { ...feedLine(feed), already_stated: !fresh },
-    text: describe(feed, { fresh, width }),
+    ...describe(feed, fresh),
     remedies: [toRun('See all statements', 'feed list', '/console/feeds')],
     attention: feed.complete && !feed.agrees,
   }),
@@ -58,7 +70,7 @@ export const feedLine = (feed: StatedTotals) => ({
   ...{ partner_id: feed.partner_id, name: feed.name, ...feedJson(feed) },
 });
 
-function describe(feed: StatedTotals, { fresh, width }: { fresh: boolean; width: number | undefined }) {
+function describe(feed: StatedTotals, fresh: boolean): Omit<Report, 'json'> {
   const { name, month, complete, stated, here, agrees } = feed;
   const currencies = currenciesOf(stated.totals, here.totals);
   const line = (what: string, { entries, totals }: FeedTotals) => [
@@ -68,21 +80,19 @@ function describe(feed: StatedTotals, { fresh, width }: { fresh: boolean; width:
       ...currencies.map((each) => groupThousands(totals[each] ?? Amount.zero(each).toString())),
     ],
   ];
-  return [
+  const text = [
     `${printable(name)}, ${month}: ${fresh ? 'stated' : 'already stated'}${complete ? '.' : '. More rows will come.'}`,
-    '',
-    table(
-      ['', '>rows', ...currencies.map((each) => `>${each}`)],
-      [line('stated', stated), line('recorded', here), line('difference', differencesOf(feed))],
-      width,
-    ),
-    '',
     agrees
       ? 'The ledger agrees.'
       : complete
         ? 'The ledger differs. Import what is missing, reverse what is wrong, or state other totals.'
         : 'The ledger differs.',
   ].join('\n');
+  const table = {
+    headings: ['', '>rows', ...currencies.map((each) => `>${each}`)],
+    rows: [line('stated', stated), line('recorded', here), line('difference', differencesOf(feed))],
+  };
+  return { text, blocks: [{ title: 'Totals', table }] };
 }
 
 const factsOf = ({ stated, complete, agrees }: StatedTotals): Facts[string] => ({

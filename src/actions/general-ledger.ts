@@ -6,9 +6,9 @@ import { exportGl, GlExportResult } from '#general-ledger/export';
 import { readParts } from '#general-ledger/exports.sql';
 import { externalId } from '#general-ledger/files';
 import { CurrencyJournal, summarise } from '#general-ledger/journal';
-import { table } from '#text-table';
-import { groupThousands, plural } from '#values';
+import { plural } from '#values';
 import { choice, defineAction, flag, month } from './action.ts';
+import { Block } from './blocks.ts';
 
 export const glExport = defineAction({
   name: 'gl.export',
@@ -41,7 +41,7 @@ export const glExport = defineAction({
         };
   },
   amounts: (_seen, _input, { recorded, lines }) => (recorded ? summarise(lines).map(({ total }) => total) : []),
-  async report({ input: { month, format }, result }, { width }) {
+  async report({ input: { month, format }, result }) {
     const { part, recorded, files, lines, movable } = result;
     const journals = summarise(lines);
     return {
@@ -62,13 +62,8 @@ export const glExport = defineAction({
         files: files.map(({ name, content }) => ({ name, sha256: sha256Of(content), bytes: content.length })),
         movable: [...new Set(movable.map(({ account }) => account))],
       },
-      text: [
-        titleOf(month, format, result),
-        ...journals.map((journal) =>
-          describe(journal, part === undefined ? '' : externalId(part, journal.currency), width),
-        ),
-        ...describeMovable(result),
-      ].join('\n\n'),
+      text: [titleOf(month, format, result), ...describeMovable(result)].join('\n'),
+      blocks: journals.map((journal) => blockOf(journal, part === undefined ? '' : externalId(part, journal.currency))),
       attention: recorded ? false : movable.length > 0,
     };
   },
@@ -94,21 +89,17 @@ function titleOf(month: string, format: string, { part, recorded, lines }: GlExp
   return `${what[part.kind]}\n${books}`;
 }
 
-function describe({ currency, lines, total }: CurrencyJournal, id: string, width: number | undefined) {
-  return table(
-    [`~${id}`, '~name', '~ours', '>debit', '>credit', ''],
-    [
-      ...lines.map(({ to_account, name, memo, amount }) => [
-        ...[to_account, name, memo],
-        amount.isNegative() ? '' : groupThousands(amount.toString()),
-        amount.isNegative() ? groupThousands(amount.negated().toString()) : '',
-        currency,
-      ]),
-      ['total', '', '', groupThousands(total.toString()), groupThousands(total.toString()), currency],
-    ],
-    width,
-  );
-}
+const blockOf = ({ currency, lines, total }: CurrencyJournal, id: string): Block => ({
+  title: `Journal ${id || currency}`,
+  table: {
+    headings: ['~account', '~name', '~ours', '>debit', '>credit'],
+    rows: lines.map(({ to_account, name, memo, amount }) => [
+      ...[to_account, name, memo],
+      ...(amount.isNegative() ? [null, amount.negated()] : [amount, null]),
+    ]),
+    foot: [['total', null, null, total, total]],
+  },
+});
 
 function describeMovable({ movable }: GlExportResult) {
   const accounts = [...new Set(movable.map(({ account }) => account))];

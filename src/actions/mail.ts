@@ -3,7 +3,7 @@ import { bounceFile } from '#mail/bounce-report';
 import { recordBounces } from '#mail/bounces';
 import { toDo } from '#remedy';
 import { plural } from '#text';
-import { printable, table } from '#text-table';
+import { printable } from '#text-table';
 import { defineAction, Facts, FileInput, file, several } from './action.ts';
 import { contentsOf } from './contents.ts';
 
@@ -38,7 +38,7 @@ export const emailBounces = defineAction({
    * The exit status is always 0. With any other status, a mail server that pipes in a message would return the message
    * to its sender.
    */
-  async report({ result }, { width }) {
+  async report({ result }) {
     const { messages, bounces, duplicates, unmatched } = result;
     return {
       json: result,
@@ -52,19 +52,20 @@ export const emailBounces = defineAction({
       text: [
         `${plural(messages, 'message')} read: ${plural(bounces.length, 'e-mail')} returned` +
           `${duplicates > 0 ? `, ${duplicates} known` : ''}${unmatched.length > 0 ? `, ${unmatched.length} not ours` : ''}.`,
-        ...(bounces.length === 0
-          ? []
-          : [
-              table(
-                ['>e-mail', 'about', '~recipient', 'code', 'reason'],
-                bounces.map((each) => [
-                  ...[each.email, each.about, each.recipient, each.status, printable(each.diagnostic)],
-                ]),
-                width,
-              ),
-            ]),
         ...unmatched.map((each) => printable(`Not recorded: ${each.message_id} to ${each.recipient}: ${each.reason}.`)),
       ].join('\n'),
+      blocks:
+        bounces.length === 0
+          ? []
+          : [
+              {
+                title: 'Returned',
+                table: {
+                  headings: ['>e-mail', 'about', '~recipient', 'code', 'reason'],
+                  rows: bounces.map((each) => [each.email, each.about, each.recipient, each.status, each.diagnostic]),
+                },
+              },
+            ],
     };
   },
 });

@@ -6,9 +6,8 @@ import { importOpening, OpeningImport } from '#opening/import';
 import { CarriedItem, OpeningTotal, readItems } from '#opening/openings.sql';
 import { reverseOpening } from '#opening/reverse';
 import { NOBODY } from '#people/roles';
-import { table } from '#text-table';
 import { Amount, moneyText, plural } from '#values';
-import { date, defineAction, Facts, file, line, onLatestDate, reason, several, text, whole } from './action.ts';
+import { date, defineAction, Facts, file, line, onLatestDate, Report, reason, several, text, whole } from './action.ts';
 import { contentOf } from './contents.ts';
 import { amountsIn, deliver } from './documents.ts';
 
@@ -49,9 +48,9 @@ export const openingImport = defineAction({
       ]),
     ),
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
-  report: async ({ result, preview }, { width }) => ({
+  report: async ({ result, preview }) => ({
     json: { ...result, items: result.items.map(({ line: _, ...item }) => item), dry_run: preview },
-    text: described(result, preview, width),
+    ...described(result, preview),
   }),
 });
 
@@ -65,27 +64,25 @@ const numbersOf = (
       .map(({ number }) => number),
   );
 
-function described(result: OpeningImport, preview: boolean, width: number | undefined) {
+function described(result: OpeningImport, preview: boolean): Omit<Report, 'json'> {
   const { file: name, already_imported: at, cut_over_on: day, items, opening_id: id } = result;
-  if (at !== null) return `${name} was already carried over as of ${day}, at ${at}, as opening ${id}. Nothing to do.`;
+  if (at !== null)
+    return { text: `${name} was already carried over as of ${day}, at ${at}, as opening ${id}. Nothing to do.` };
   const done = preview ? 'Would carry over' : 'Carried over';
-  return [
-    totalsTable(result.totals, width),
-    '',
-    `${done} ${plural(items.length, 'item')} as of ${day}${preview ? '' : ` as opening ${id}`}.`,
-  ].join('\n');
+  return {
+    text: `${done} ${plural(items.length, 'item')} as of ${day}${preview ? '' : ` as opening ${id}`}.`,
+    blocks: [{ title: 'Totals', table: totalsTable(result.totals) }],
+  };
 }
 
-export const totalsTable = (totals: readonly OpeningTotal[], width?: number) =>
-  table(
-    ['currency', '>items', '>invoices', '>credits', '>cash', '>control'],
-    totals.map(({ currency, items, invoices, credits, cash, control }) => [
-      currency,
-      String(items),
-      ...[invoices, credits, cash, control].map((each) => moneyText(each, currency).replace(` ${currency}`, '')),
-    ]),
-    width,
-  );
+export const totalsTable = (totals: readonly OpeningTotal[]) => ({
+  headings: ['currency', '>items', '>invoices', '>credits', '>cash', '>control'],
+  rows: totals.map(({ currency, items, invoices, credits, cash, control }) => [
+    currency,
+    String(items),
+    ...[invoices, credits, cash, control].map((each) => moneyText(each, currency).replace(` ${currency}`, '')),
+  ]),
+});
 
 const KIND = { invoice: 'invoice', credit: 'credit', cash: 'cash' } as const;
 const itemFacts = (items: readonly CarriedItem[]): Facts =>

@@ -3,11 +3,11 @@ import { basename } from 'node:path';
 import { Environment } from '#config/environment';
 import { PartnerChange, readPartnerFacts } from '#partners/changes';
 import { PartnerRecord, partnerFile } from '#partners/file';
-import { importPartners, PartnerImport } from '#partners/import';
+import { importPartners } from '#partners/import';
 import { changeCells } from '#people/field-changes';
 import { refuseUnsplittable, remarksOnSplits } from '#splits/currencies';
-import { table } from '#text-table';
 import { defineAction, FileInput, file } from './action.ts';
+import { Block } from './blocks.ts';
 import { contentOf } from './contents.ts';
 
 const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});
@@ -35,27 +35,24 @@ export const partnerImport = defineAction({
       tx,
       (await partnersIn(file)).map(({ partner_id }) => partner_id),
     ),
-  async report({ input: { file }, result }, { environment, width }) {
+  async report({ input: { file }, result }, { environment }) {
     const report = { ...result, changes: result.changes.filter(({ created }) => !created) };
     return {
       json: report,
-      text: describeImport(report, width),
+      text: `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
+      blocks: changesOf(report.changes),
       notes: await remarksOnPartners(environment, await partnersIn(file)),
     };
   },
 });
 
-function describeImport(
-  report: PartnerImport & { readonly changes: readonly PartnerChange[] },
-  width: number | undefined,
-) {
-  const changes = report.changes.flatMap(({ partner_id, changes: fields }) =>
-    fields.map((change, index) => [index === 0 ? partner_id : '', ...changeCells(change)]),
+function changesOf(partners: readonly PartnerChange[]): Block[] {
+  const rows = partners.flatMap(({ partner_id, changes }) =>
+    changes.map((change, index) => [index === 0 ? partner_id : '', ...changeCells(change)]),
   );
-  return [
-    `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
-    ...(changes.length === 0 ? [] : ['', table(['partner', 'field', '~old', '~new'], changes, width)]),
-  ].join('\n');
+  return rows.length === 0
+    ? []
+    : [{ title: 'Changes', table: { headings: ['partner', 'field', '~old', '~new'], rows } }];
 }
 
 export const remarksOnPartners = async (environment: Environment, partners: readonly PartnerRecord[]) => [

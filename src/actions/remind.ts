@@ -2,9 +2,9 @@ import { EmailResult } from '#mail/outbox';
 import { readPartnerNames } from '#partners/partners.sql';
 import { ReminderPlan, recordReminders, whySkipped } from '#payments/remind';
 import { DELIVER } from '#remedy';
-import { table } from '#text-table';
-import { groupThousands, inShort, plural } from '#values';
+import { Amount, inShort, plural } from '#values';
 import { defineAction, line, partner, several, text } from './action.ts';
+import { Block } from './blocks.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';
 
@@ -31,14 +31,10 @@ export const reminderRecord = defineAction({
         { level: levelName(dunning_level), documents: documents.map(({ number }) => number).join(' ') },
       ]),
     ),
-  async report({ input: { partnerIds = [] }, result: plan, followed: results, preview }, { width }, tx) {
+  async report({ input: { partnerIds = [] }, result: plan, followed: results, preview }, _context, tx) {
     const names = await readPartnerNames(tx);
     const due = new Set(plan.reminders.map(({ partner_id }) => partner_id));
     const others = [...new Set(partnerIds)].filter((each) => !due.has(each)).map((each) => names.get(each) ?? each);
-    const described = [
-      describePlan(plan, names, width),
-      ...(others.length === 0 ? [] : [`No reminder is due to ${others.join(', ')}.`]),
-    ].join('\n\n');
     const json: ReminderPlan & { dry_run: boolean; emails?: EmailCounts } = {
       ...plan,
       dry_run: preview,
@@ -48,9 +44,13 @@ export const reminderRecord = defineAction({
     return {
       json,
       text: [
-        described,
+        plan.reminders.length === 0
+          ? 'No reminders are due today.'
+          : `${plural(plan.reminders.length, 'reminder')} due.`,
+        ...(others.length === 0 ? [] : [`No reminder is due to ${others.join(', ')}.`]),
         ...(preview ? ['Preview only: nothing was sent.'] : results === undefined ? [] : [describeEmails(results)]),
-      ].join('\n\n'),
+      ].join('\n'),
+      blocks: blocksOf(plan, names),
       remedies: queued && !preview ? [{ ...DELIVER, label: 'Send queued e-mails' }] : [],
       attention: (results ?? []).some((each) => each.status === 'deferred' || needsAttention(each)),
     };
@@ -79,29 +79,24 @@ function describeEmails(results: readonly EmailResult[]) {
 
 type Names = ReadonlyMap<string, string>;
 
-function describePlan({ reminders, skipped }: ReminderPlan, names: Names, width: number | undefined) {
-  const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
-  if (reminders.length > 0) {
-    parts[0] = table(
-      ['~partner', 'level', 'document', 'due', '>open', '>disputed', ''],
-      reminders.flatMap(({ partner_id, dunning_level, documents }) =>
-        documents.map((each, index) => [
-          index === 0 ? (names.get(partner_id) ?? partner_id) : '',
-          index === 0 ? levelName(dunning_level) : '',
-          each.partner_id === partner_id ? each.number : `${each.number} of ${names.get(each.partner_id)}`,
-          each.due_on,
-          groupThousands(each.balance),
-          Number(each.disputed) === 0 ? '' : groupThousands(each.disputed),
-          each.currency,
-        ]),
-      ),
-      width,
-    );
-  }
-  if (skipped.length > 0) {
-    parts.push(['Not reminded:', ...skipped.map((each) => `  ${each.number}: ${whySkipped(each)}`)].join('\n'));
-  }
-  return parts.join('\n\n');
+function blocksOf({ reminders, skipped }: ReminderPlan, names: Names): Block[] {
+  const rows = reminders.flatMap(({ partner_id, dunning_level, documents }) =>
+    documents.map((each, index) => [
+      index === 0 ? (names.get(partner_id) ?? partner_id) : '',
+      index === 0 ? levelName(dunning_level) : '',
+      each.partner_id === partner_id ? each.number : `${each.number} of ${names.get(each.partner_id)}`,
+      each.due_on,
+      Amount.of(each.balance, each.currency),
+      Number(each.disputed) === 0 ? '' : Amount.of(each.disputed, each.currency),
+    ]),
+  );
+  const headings = ['~partner', 'level', 'document', 'due', '>open', '>disputed'];
+  return [
+    ...(rows.length === 0 ? [] : [{ title: 'Reminders', table: { headings, rows } }]),
+    ...(skipped.length === 0
+      ? []
+      : [{ title: 'Not reminded', lines: skipped.map((each) => `${each.number}: ${whySkipped(each)}`) }]),
+  ];
 }
 
 function levelName(days: number) {

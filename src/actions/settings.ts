@@ -15,7 +15,6 @@ import {
   statedByFile,
   valueInForce,
 } from '#people/settings-in-force';
-import { table } from '#text-table';
 import { choice, defineAction, Facts, FileInput, file } from './action.ts';
 import { approvalProblems } from './rules.ts';
 
@@ -62,7 +61,7 @@ that, the file only proposes changes.`,
       [SECTIONS[section]]: { adopted, ...Object.fromEntries(fields.map(([name, value]) => [name, `${value}`])) },
     };
   },
-  async report({ input, result: { value, changes }, preview }, { settings, environment, width }) {
+  async report({ input, result: { value, changes }, preview }, { settings, environment }) {
     const { section } = input;
     const weakened = weakenedRules({ settings, environment }, input);
     const inForce = preview ? 'would be in force' : 'is in force';
@@ -73,10 +72,13 @@ that, the file only proposes changes.`,
     return {
       json: { section, changes },
       text: [
-        `${SECTIONS[section]} ${inForce} ${changes.length === 0 ? 'unchanged, once adopted' : 'with these changes:'}`,
-        ...(changes.length === 0 ? [] : ['', table(['field', '~before', '~after'], changes.map(changeCells), width)]),
-        ...(weakened.length === 0 ? [] : ['', `Fewer actions would need a second person: ${weakened.join(', ')}.`]),
+        `${SECTIONS[section]} ${inForce} ${changes.length === 0 ? 'unchanged, once adopted' : 'with changes'}.`,
+        ...(weakened.length === 0 ? [] : [`Fewer actions would need a second person: ${weakened.join(', ')}.`]),
       ].join('\n'),
+      blocks:
+        changes.length === 0
+          ? []
+          : [{ title: 'Changes', table: { headings: ['field', '~before', '~after'], rows: changes.map(changeCells) } }],
       notes: left.map(
         () =>
           'The file on the server states other values, and keeps being reported. Correct it, or leave the section out.',

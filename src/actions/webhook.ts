@@ -13,6 +13,7 @@ import { readWebhooks } from '#partner-events/webhooks.sql';
 import { DELIVER } from '#remedy';
 import { plural } from '#text';
 import { ActionContext, defineAction, Facts, OF_PARTNER, partner, text, whole } from './action.ts';
+import { Block } from './blocks.ts';
 
 const PARTNER = () => partner();
 const after = (help: string) =>
@@ -49,7 +50,8 @@ export const webhookSet = defineAction({
   },
   report: async ({ result: made, preview }, context) => ({
     json: preview ? { ...made, secret: null } : made,
-    text: `${webhookText(made, context)}${preview ? '' : `\n${secretOf(made)}`}`,
+    text: preview ? `The webhook of ${made.partner_id} is set.` : secretOf(made),
+    blocks: [webhookBlock(made, context)],
   }),
 });
 
@@ -89,7 +91,8 @@ export const webhookResume = defineAction({
   perform: resumeWebhook,
   report: async ({ result: resumed }, context) => ({
     json: resumed,
-    text: webhookText(resumed, context),
+    text: `The webhook of ${resumed.partner_id} sends again.`,
+    blocks: [webhookBlock(resumed, context)],
     remedies: [{ ...DELIVER, label: 'Send them now' }],
   }),
 });
@@ -108,16 +111,15 @@ export const webhookRemove = defineAction({
   }),
 });
 
-export function webhookText(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>) {
+export function webhookBlock(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>): Block {
   const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;
-  const lines = [
-    `Webhook of ${partner_id} for ${environment.name}:`,
-    `  url           ${url}`,
-    `  state         ${state}${webhook.paused_at === null ? '' : ` since ${webhook.paused_at}`}`,
-    `  sent up to    position ${acknowledged}, ${plural(waiting, 'event')} waiting`,
+  const facts: [string, string][] = [
+    ['url', url],
+    ['state', `${state}${webhook.paused_at === null ? '' : ` since ${webhook.paused_at}`}`],
+    ['sent up to', `position ${acknowledged}, ${plural(waiting, 'event')} waiting`],
   ];
-  if (failure !== null) lines.push(`  last failure  ${failure}`);
-  if (webhook.next_attempt_at !== null) lines.push(`  next attempt  ${webhook.next_attempt_at}`);
-  if (webhook.previous_secret_until !== null) lines.push(`  both secrets  until ${webhook.previous_secret_until}`);
-  return lines.join('\n');
+  if (failure !== null) facts.push(['last failure', failure]);
+  if (webhook.next_attempt_at !== null) facts.push(['next attempt', webhook.next_attempt_at]);
+  if (webhook.previous_secret_until !== null) facts.push(['both secrets', `until ${webhook.previous_secret_until}`]);
+  return { title: `Webhook of ${partner_id} for ${environment.name}`, facts };
 }

@@ -3,7 +3,7 @@ import { Block, Cell, Choice, Versions } from '#actions/blocks';
 import { Amount } from '#money';
 import { ForeseenEmails } from '#month-end/foresee-emails';
 import { plural } from '#values';
-import { Card, Column, DataTable, Icon, Money } from './kit.tsx';
+import { Card, Column, DataTable, Facts, Icon, Money } from './kit.tsx';
 
 /** The form that confirms a preview. What is chosen in its blocks is sent with it. */
 export const CONFIRM_FORM = 'confirm';
@@ -20,7 +20,7 @@ export const Blocks = ({ blocks }: { blocks: readonly Block[] }) =>
     ),
   );
 
-function Drawn({ title, tone, lines = [], table, versions }: Block) {
+function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
   return (
     <Card title={title} flush={table !== undefined || versions !== undefined}>
       {lines.length > 0 && (
@@ -34,6 +34,11 @@ function Drawn({ title, tone, lines = [], table, versions }: Block) {
             </li>
           ))}
         </ul>
+      )}
+      {facts !== undefined && (
+        <div class="in">
+          <Facts facts={facts} />
+        </div>
       )}
       {table !== undefined && (
         <DataTable
@@ -99,7 +104,7 @@ function SideBySide({ versions: { names, rows }, title }: { versions: Versions; 
     return row[which] === null ? <span class="soft">none</span> : <mark>{row[which]}</mark>;
   };
   const columns: Column<VersionRow>[] = [
-    { heading: 'On the document', cell: ({ field }) => <span class="soft">{field}</span> },
+    { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
     { heading: names[0], cell: (row) => version(row, 'before') },
     { heading: names[1], cell: (row) => version(row, 'after') },
   ];

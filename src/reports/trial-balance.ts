@@ -75,24 +75,27 @@ function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: bool
   };
 }
 
+/** The accounts of one currency. */
+export const trialTable = ({ accounts }: TrialBalance, { currency, debit, credit }: TrialBalance['totals'][number]) => {
+  const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
+  return {
+    headings: [`~account, ${currency}`, '>debit', '>credit'],
+    rows: accounts
+      .filter((each) => each.currency === currency)
+      .map((each) => [each.account, shown(each.debit), shown(each.credit)]),
+    foot: [['total', groupThousands(debit), groupThousands(credit)]],
+  };
+};
+
 /** The trial balance as text and tables. If a width is given, account names are shortened to fit. */
 export function describeTrialBalance(trial: TrialBalance, width?: number) {
   const { as_of, accounts, totals, balanced, presentation } = trial;
   if (accounts.length === 0)
     return [`All accounts are zero as of ${dateName(as_of)}.`, ...preliminaryNote(trial)].join('\n');
-  const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
-  const parts = totals.map((total) =>
-    table(
-      [`~account, ${total.currency}`, '>debit', '>credit'],
-      [
-        ...accounts
-          .filter((each) => each.currency === total.currency)
-          .map((each) => [each.account, shown(each.debit), shown(each.credit)]),
-        ['total', groupThousands(total.debit), groupThousands(total.credit)],
-      ],
-      width,
-    ),
-  );
+  const parts = totals.map((total) => {
+    const { headings, rows, foot } = trialTable(trial, total);
+    return table(headings, [...rows, ...foot], width);
+  });
   const verdict = balanced
     ? 'Debits equal credits in every currency.'
     : 'DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; verify the ledger.';

@@ -160,7 +160,7 @@ test('finance previews a month, closes it and finds what it made', async () => {
   await keys.enter('Close October 2026', /./, '.');
   await keys.page.waitForURL(/preview$/);
   await keys.page.getByRole('button', { name: 'Close October 2026' }).waitFor();
-  await keys.enter('Close October 2026', 'What it would do', '.');
+  await keys.enter('Close October 2026', 'When it is done', '.');
   expect(await keys.text()).toContain('INV-2026-000013');
   await keys.enter('Close months: issue and deliver their documents', 'October 2026', '.');
   await keys.page.waitForURL(/close\/2026-10$/);
@@ -183,7 +183,7 @@ test('finance asks for a void, and a second person approves it', async () => {
   await finance.tabTo('Reason');
   await finance.page.keyboard.type('Sent twice');
   await finance.press('Enter');
-  await finance.heading('What it would do');
+  await finance.heading('When it is done');
   await finance.enter('Void a document', /Approval requested/);
   expect((await books.balance('INV-2026-000009')).status).toBe('open');
 
@@ -214,7 +214,7 @@ test('finance matches a wire to three invoices less a bank fee in one action, an
   const sum = async () => (await keys.page.locator('[data-sum]').innerText()).replaceAll(/\s+/g, ' ');
   expect(await sum()).toBe('Chosen 3,180.00 USD Payment 3,165.00 USD Bank fee 15.00 USD Stays open 0.00 USD');
   await keys.press('Enter');
-  await keys.heading('What it would do');
+  await keys.heading('When it is done');
   expect(await keys.text()).toContain('15.00 USD to bank charges');
   const live = () =>
     books.sql<{ amount: string }>('SELECT a.amount::text FROM live_payment_applications a ORDER BY a.amount');
@@ -225,7 +225,7 @@ test('finance matches a wire to three invoices less a bank fee in one action, an
   await keys.enter('Undo all', /Unapply a payment/, '.');
   await keys.tabTo('Reason');
   await keys.page.keyboard.type('wrong invoices');
-  await keys.enter('Preview', 'What it would do');
+  await keys.enter('Preview', 'When it is done');
   await keys.enter('Unapply a payment from the invoices it paid', 'Done');
   expect(await live()).toEqual([]);
   expect((await books.balance('INV-2026-000010')).balance).toBe('1500.00');

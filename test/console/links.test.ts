@@ -213,7 +213,7 @@ test('what is chosen for a receipt, its fee and its amount stay while more is se
     ['numbers', String(other)],
     ['step', 'preview'],
   ]);
-  expect(preview.text).toContain('What it would do');
+  expect(preview.text).toContain('When it is done');
   for (const each of [own, other]) expect(preview.text).toContain(String(each));
 });
 

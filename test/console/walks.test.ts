@@ -171,7 +171,7 @@ describe('with the keyboard alone', () => {
     await tabTo(page, 'Reason');
     await page.keyboard.type('Sent twice');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'What it would do' }).waitFor();
+    await page.getByRole('heading', { name: 'When it is done' }).waitFor();
     const voids = () => books.sql(`SELECT reason FROM voids`);
     expect(await voids()).toEqual([]);
     await tabTo(page, 'Void a document');

@@ -630,7 +630,7 @@ export const ACTIONS: readonly Action[] = [
     refusals: ['document_void', 'argument_invalid'],
     run: upon(invoiceDelivered, ({ number, issued_on }, history) => {
       const on = one(history, [issued_on, history.now.toISOString().slice(0, 10)]) as string;
-      return { number: [number], on, reference: one(history, ['', 'P-17']) ?? '' };
+      return { number: [number], on, reference: one(history, [undefined, 'P-17']) };
     }),
   },
   {
@@ -689,7 +689,7 @@ export const ACTIONS: readonly Action[] = [
     run: upon(
       disputeOpen,
       ({ number, balance }, history) => ({
-        ...{ number, reason, owner: one(history, ['', 'Ada']) ?? '' },
+        ...{ number, reason, owner: one(history, [undefined, 'Ada']) },
         amount: one(history, [balance, undefined, inMajorUnits(1, 0)]),
         promisedOn: one(history, [undefined, history.now.toISOString().slice(0, 10)]),
       }),

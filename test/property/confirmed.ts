@@ -30,7 +30,7 @@ export async function confirmed<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   input: Input,
 ): Promise<Json> {
-  const foreseen = await context.database.transaction((tx) => queuedEmails(tx, context));
+  const foreseen = await queueDueEmails(context);
   const preview = await previewAction(context, action, input).catch(async (error: unknown) => {
     if (!(error instanceof Refusal)) throw error;
     const run = await runAction(context, action, input, { deliver: false }).then(
@@ -64,9 +64,12 @@ async function expectDocumentsAs({ database }: ActionContext, changes: readonly 
   }
 }
 
+/** Queues the e-mails that are due, as a delivery does. Returns how many of each kind there are. */
+export const queueDueEmails = (context: ActionContext): Promise<Map<string, number>> =>
+  context.database.transaction((tx) => queuedEmails(tx, context));
+
 const FOLLOWING = COMPOSERS.filter(({ kind }) => !BY_THEMSELVES.has(kind));
 
-/** Queues what is due, as a delivery does, and counts the e-mails of each kind. */
 async function queuedEmails(tx: Transaction, context: ActionContext): Promise<Map<string, number>> {
   for (const composer of FOLLOWING) await composer.queueDue?.(tx, context);
   const counted = await query<{ kind: EmailKind; count: string }>(

@@ -36,6 +36,7 @@ import { tally } from '../support/tally.ts';
 import { needs } from '../support/tools.ts';
 import { partner, type World } from '../support/world.ts';
 import { ACTIONS, chooseAction, FAVORED_IN, favoredActions, type History } from './actions.ts';
+import { confirmedActions, queueDueEmails } from './confirmed.ts';
 
 /** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
 const HISTORIES = times({ few: 4, short: 6, long: 300 }, 'RECKONER_HISTORIES');
@@ -91,6 +92,9 @@ const ELSEWHERE = ['rows.separate'];
 
 /** Needs months with closed books and three later ones (test/archive). */
 const ARCHIVES = ['month.archive', 'month.unarchive'];
+
+/** Those that a person does not confirm in a history. */
+const UNCONFIRMED: readonly string[] = [];
 
 class Witness {
   private readonly seen = new Map<string, DocumentJson>();
@@ -289,6 +293,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
         // What one history finds no occasion for, another of the run must have done: see the end of this test.
         if (actions.length === MOST_TRIES) break;
         actions.push(action.name);
+        await queueDueEmails(world);
         const before = action.refusals === undefined ? undefined : await recorded();
         const outcome = await action.run(history).catch((error: unknown) => {
           if (error instanceof Refusal && action.refusals?.includes(error.code)) return error.code;
@@ -348,6 +353,8 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
       (name) => !recordedActions.has(EVENTS[name] ?? name) && ![...ELSEWHERE, ...ARCHIVES].includes(name),
     );
     expect(undone.filter((name) => HISTORIES >= 100 || !RARELY.includes(name))).toEqual([]);
+    const unconfirmed = [...REGISTRY.keys()].filter((name) => !confirmedActions.has(name));
+    expect(unconfirmed.filter((name) => HISTORIES >= 100 || !RARELY.includes(name))).toEqual(UNCONFIRMED);
     expect(refused.size).toBeGreaterThan(0);
     expect(taxedDocuments).toBeGreaterThan(0);
     expect(eInvoices).toBeGreaterThan(0);

@@ -1,4 +1,5 @@
 import { Facts, FactsChange, Partners, Report } from '#actions/action';
+import { Block } from '#actions/blocks';
 import { documentFacts } from '#actions/documents';
 import { Adjustment } from '#approvals/amounts-before';
 import { Transaction } from '#database/transaction';
@@ -9,7 +10,6 @@ import { PaymentJson, paymentJson } from '#payments/payment';
 import { readPayments, readSmallDifferences } from '#payments/payments.sql';
 import { withCode } from '#payments/reverse';
 import { NOBODY } from '#people/roles';
-import { printable, wrapped } from '#text-table';
 
 export async function onePayment(tx: Transaction, paymentId: number): Promise<PaymentJson> {
   const [row] = await readPayments(tx, { ids: [paymentId] });
@@ -20,8 +20,8 @@ export async function onePayment(tx: Transaction, paymentId: number): Promise<Pa
 export const amountOf = (payment: { currency: string }, amount: string) =>
   `${groupThousands(amount)} ${payment.currency}`;
 
-export function described(payment: PaymentJson) {
-  const lines: [string, string][] = [
+export function paymentBlock(payment: PaymentJson): Block {
+  const facts: [string, string][] = [
     ['amount', amountOf(payment, payment.amount)],
     ['payer', payment.partner_id ?? 'unknown'],
     ['received on', `${payment.received_on} by ${payment.method}, reference ${payment.reference}`],
@@ -30,33 +30,29 @@ export function described(payment: PaymentJson) {
     const charges =
       each.small_difference === null ? '' : `, and ${amountOf(payment, each.small_difference)} to bank charges`;
     const of = each.partner_id === payment.partner_id ? '' : ` of ${each.partner_id}`;
-    lines.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${of}${charges}`]);
+    facts.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${of}${charges}`]);
   }
   for (const each of payment.reversals) {
     const back = each.reinstated_on === null ? '' : `, reinstated on ${each.reinstated_on}`;
-    lines.push([
+    facts.push([
       each.kind,
       `${amountOf(payment, each.amount)}${each.booked_to === null ? '' : ` to ${each.booked_to}`} on ${each.reversed_on}: ${withCode(each.code, each.reason)}${back}`,
     ]);
   }
-  if (!isZero(payment.unapplied)) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);
+  if (!isZero(payment.unapplied)) facts.push(['unapplied', amountOf(payment, payment.unapplied)]);
   for (const each of payment.suggestions) {
     const of =
       each.number === null
         ? `the same as payment ${each.same_as}`
         : `${each.number}, ${amountOf(payment, each.amount)}`;
-    lines.push(['perhaps', `${of}: ${each.why}`]);
+    facts.push(['perhaps', `${of}: ${each.why}`]);
   }
-  return lines.flatMap(([label, value]) => labelled(label, value)).join('\n');
+  return { title: 'The payment', facts };
 }
-
-/** Formats a label with a value that is wrapped at 80 columns. */
-export const labelled = (label: string, value: string) =>
-  wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
 
 export async function reportPayment(tx: Transaction, paymentId: number, sentence: string): Promise<Report> {
   const payment = await onePayment(tx, paymentId);
-  return { json: payment, text: `${sentence}\n${described(payment)}` };
+  return { json: payment, text: sentence, blocks: [paymentBlock(payment)] };
 }
 
 /**

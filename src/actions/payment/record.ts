@@ -6,7 +6,7 @@ import { Amount } from '#money';
 import { enteredLater } from '#payments/context';
 import { METHODS } from '#payments/enums';
 import { recordPayment } from '#payments/record';
-import { described, labelled, onePayment, paymentFacts, smallDifferencesOf } from './describe.ts';
+import { onePayment, paymentBlock, paymentFacts, smallDifferencesOf } from './describe.ts';
 
 export const paymentRecord = defineAction({
   name: 'payment.record',
@@ -56,9 +56,9 @@ export const paymentRecord = defineAction({
           ? `Payment ${paymentId} is already recorded: nothing was added.`
           : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
         ...(later === undefined ? [] : [later]),
-        described(payment),
-        ...unlisted.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has the same amount`)),
+        ...unlisted.map((id) => `Perhaps it is the same as payment ${id}, which has the same amount.`),
       ].join('\n'),
+      blocks: [paymentBlock(payment)],
       attention: payment.suggestions.length > 0 || possibleDuplicates.length > 0 || kept !== undefined,
     };
   },

@@ -1,3 +1,4 @@
+import { blocksText } from '#actions/blocks';
 import { booksClose, checkWithout, reportBooks } from '#actions/books';
 import {
   acting,
@@ -39,9 +40,9 @@ async function closeBooks(context: CommandContext, month: Month, options: BooksC
   const input = { month, without, reason };
   if (!dryRun) return runCommand(context, booksClose, input, { deliver });
   checkWithout(input);
-  const wide = { ...context, width: outputWidth() };
-  const report = await context.database.reading((tx) => reportBooks(tx, wide, input, { dryRun, now: false }));
-  const text = await inFull(report);
+  const report = await context.database.reading((tx) => reportBooks(tx, context, input, { dryRun, now: false }));
+  const blocks = blocksText(report.blocks ?? [], outputWidth());
+  const text = await inFull({ ...report, text: `${report.text}\n\n${blocks}\n\nPreview only: nothing was written.` });
   context.output.print(report.json, () => text);
   return report.attention ? EXIT.attention : EXIT.done;
 }

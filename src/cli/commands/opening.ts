@@ -1,3 +1,4 @@
+import { tableText } from '#actions/blocks';
 import { totalsTable } from '#actions/opening';
 import { amount, CommandContext, Definition, printable, refuse, table } from '#cli/command';
 import { showing } from '#cli/report-command';
@@ -24,7 +25,7 @@ async function openingList({ database }: CommandContext) {
 
 const describedOpening = ({ opening_id, cut_over_on, name, recorded_at, items, reversed, totals }: OpeningRow) =>
   `Opening ${opening_id} as of ${cut_over_on}, ${printable(name)}, recorded at ${recorded_at}: ${items} items` +
-  `${reversed > 0 ? `, ${reversed} reversed` : ''}\n${totalsTable(totals)}`;
+  `${reversed > 0 ? `, ${reversed} reversed` : ''}\n${tableText(totalsTable(totals))}`;
 
 const sheetOfOpenings = (openings: readonly OpeningRow[]): Sheet => ({
   name: 'Openings',

@@ -1,5 +1,6 @@
+import { blocksText } from '#actions/blocks';
 import { partnerIdOf } from '#actions/partner-names';
-import { webhookText } from '#actions/webhook';
+import { webhookBlock } from '#actions/webhook';
 import { CommandContext, Definition, readingNow } from '#cli/define';
 import { webhookNamed } from '#partner-events/webhook';
 
@@ -13,5 +14,5 @@ export const define: Definition = (webhook, action) => {
 async function show(context: CommandContext, partnerId: string) {
   const { database, output } = context;
   const found = await database.reading(async (tx) => webhookNamed(tx, await partnerIdOf(tx, partnerId)));
-  output.print(found, () => webhookText(found, context));
+  output.print(found, () => blocksText([webhookBlock(found, context)]));
 }

@@ -1,4 +1,4 @@
-import { labelled } from '#actions/payment/describe';
+import { labelled } from '#actions/blocks';
 import { commandOf } from '#actions/remedies';
 import { CommandContext, Definition, money } from '#cli/command';
 import { showing } from '#cli/report-command';
