@@ -200,7 +200,9 @@ function Input({ field, values: given, marked, sales }: InputProps & Pick<Action
   const sold = field.ofSales ? sales.filter(({ entry_id }) => given.includes(String(entry_id))) : [];
   const values = given.filter((value) => !sold.some(({ entry_id }) => value === String(entry_id)));
   const common = { name, 'aria-describedby': `${id}-help` };
-  const filled = several ? [...values, ...Array<string>(SPARE).fill('')] : [values[0] ?? ''];
+  const filled = several
+    ? [...values.filter((each) => each !== ''), ...Array<string>(SPARE).fill('')]
+    : [values[0] ?? ''];
   if (kind === 'flag') {
     return (
       <div class="field">
