@@ -80,6 +80,7 @@ export async function reportBooks(
     json: { ...report, obstacles: await Promise.all(report.obstacles.map(inJson)), dry_run: dryRun },
     text: titleOf(report, now, context.settings.time_zone),
     blocks: blocksOf(report, dryRun),
+    button: `Close the books of ${monthName(input.month)}`,
     remedies: report.obstacles.flatMap(({ remedies }) => remedies),
     attention: report.obstacles.length > 0,
   };
@@ -137,6 +138,7 @@ const feedsBlock = ({ bank_feeds: feeds }: BooksReport): Block => ({
   lines: feeds.every(({ balances_stated }) => balances_stated)
     ? []
     : ['If the files state no balances, a missing file cannot be detected.'],
+  tone: 'warn',
   table: {
     headings: ['bank account', 'reported to', 'to the end', 'balances'],
     rows: feeds.map(({ account, reported_to, balances_stated, complete, ended }) => [

@@ -46,11 +46,12 @@ export const reminderRecord = defineAction({
       text: [
         plan.reminders.length === 0
           ? 'No reminders are due today.'
-          : `${plural(plan.reminders.length, 'reminder')} due.`,
+          : `${plural(plan.reminders.length, 'reminder is', 'reminders are')} due.`,
         ...(others.length === 0 ? [] : [`No reminder is due to ${others.join(', ')}.`]),
         ...(preview ? ['Preview only: nothing was sent.'] : results === undefined ? [] : [describeEmails(results)]),
       ].join('\n'),
       blocks: blocksOf(plan, names),
+      button: `Send ${plural(plan.reminders.length, 'reminder')}`,
       remedies: queued && !preview ? [{ ...DELIVER, label: 'Send queued e-mails' }] : [],
       attention: (results ?? []).some((each) => each.status === 'deferred' || needsAttention(each)),
     };
@@ -95,7 +96,13 @@ function blocksOf({ reminders, skipped }: ReminderPlan, names: Names): Block[] {
     ...(rows.length === 0 ? [] : [{ title: 'Reminders', table: { headings, rows } }]),
     ...(skipped.length === 0
       ? []
-      : [{ title: 'Not reminded', lines: skipped.map((each) => `${each.number}: ${whySkipped(each)}`) }]),
+      : [
+          {
+            title: 'Not reminded',
+            tone: 'warn' as const,
+            lines: skipped.map((each) => `${each.number}: ${whySkipped(each)}`),
+          },
+        ]),
   ];
 }
 

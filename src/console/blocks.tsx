@@ -90,8 +90,12 @@ const columnsOf = (headings: readonly string[]): Column<Row>[] =>
 
 const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
+/** A number or a day, which is not broken at its hyphens. */
+const SHORT = /^[\w-]{6,24}$/;
+
 function CellOf({ cell }: { cell: Cell }) {
   if (cell instanceof Amount) return <Money amount={cell.toString()} currency={cell.currency} />;
+  if (typeof cell === 'string' && SHORT.test(cell)) return <span class="number">{cell}</span>;
   if (cell === null || typeof cell !== 'object') return <>{cell ?? ''}</>;
   return <a href={cell.page}>{cell.text}</a>;
 }

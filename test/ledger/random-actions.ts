@@ -213,7 +213,7 @@ export const HELD_ACTIONS: readonly Action[] = [
   {
     name: 'a reversal is granted with other amounts',
     weight: 1,
-    refusals: ['held_row_invalid'],
+    refusals: ['held_row_invalid', 'amount_invalid'],
     run: deciding(true, async (history, row) => {
       const { currency, held_row_id } = row;
       const back = (amount: string) => Amount.of(amount, currency).negated().toString();
