@@ -77,7 +77,7 @@ export const blocksText = (blocks: readonly Block[], width?: number): string =>
 function blockText({ title, lines = [], table: given, versions, facts = [] }: Block, width: number | undefined) {
   const tables = [
     ...facts.flatMap(([label, value]) => labelled(label, value)),
-    ...(given === undefined ? [] : [tableText(given, width)]),
+    ...(given === undefined ? [] : [tableText(given, width), ...remarksText(given)]),
     ...(versions === undefined
       ? []
       : [table(['', ...versions.names.map((each) => `~${each}`)], differing(versions), width)]),
@@ -85,9 +85,17 @@ function blockText({ title, lines = [], table: given, versions, facts = [] }: Bl
   return [`${title}:`, ...lines.flatMap((line) => indented(cellText(line))), ...tables].join('\n');
 }
 
+/** The remarks about the rows, each after its row's first cell and its first number. */
+const remarksText = ({ headings, rows, remarks = [] }: NonNullable<Block['table']>) =>
+  remarks.flatMap((remark, at) => {
+    const number = rows[at]?.[headings.findIndex((heading) => heading.startsWith('>'))] ?? null;
+    const of = [rows[at]?.[0] ?? null, number].map(cellText).filter(Boolean).join(', ');
+    return cellText(remark) === '' ? [] : indented(`${of}: ${cellText(remark)}`);
+  });
+
 /** A label with a value that is wrapped at 80 columns. */
 export const labelled = (label: string, value: string) =>
-  wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
+  wrapped(printable(value), 63).map((line, index) => `  ${(index === 0 ? label : '').padEnd(14)} ${line}`);
 
 const indented = (text: string) => wrapped(printable(text), 76, '  ').map((line) => `  ${line}`);
 

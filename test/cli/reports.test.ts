@@ -235,7 +235,7 @@ test('books close shows what is missing, closes, and ends the reports’ being p
   expect(again.json()).toEqual(report);
   const people = await run(now, 'books', 'close', '2026-07');
   expect(people.stdout).toMatch(
-    /The books of July 2026 are closed\. They were already closed on \d{4}-\d\d-\d\d;[\s\S]*Unapplied cash: none\.[\s\S]*Checkpoint \d+ facts, [A-Za-z0-9+/]{43}=\n$/,
+    /The books of July 2026 are closed\. They were already closed on \d{4}-\d\d-\d\d;[\s\S]*unapplied cash none[\s\S]*Checkpoint:\n {2}size +\d+ facts\n {2}root +[A-Za-z0-9+/]{43}=\n$/,
   );
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const after = await run(now, '--json', 'report', 'trial-balance', '--as-of', '2026-07-31');
