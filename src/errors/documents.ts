@@ -97,8 +97,8 @@ export const DOCUMENTS = {
     const remedy = toDo('Issue a replacement', 'invoice.rerun', { number: f.number });
     return says(`${voided} and has no replacement.`, ...(f.purpose === 'month' ? [remedy] : []));
   }),
-  document_not_void: refused<{ number: string }>(
-    (f) => `${f.number} is not void, so it has no void copy. Omit --void-copy to get the PDF that was issued.`,
+  document_not_void: refused(
+    '{number} is not void, so it has no void copy. Omit --void-copy to get the PDF that was issued.',
   ),
   not_an_invoice: refused<{ number: string; document: string; action: string }>(
     (f) => `${f.number} is a ${f.document.replace('_', ' ')}. Only an invoice can be ${f.action}.`,
@@ -137,17 +137,12 @@ export const DOCUMENTS = {
   row_not_correctable: refused<{ row: number; action: 'credited' | 'disputed' | 'reversed'; reason: string }>((f) =>
     says(`Row ${f.row} cannot be ${f.action}: ${f.reason}. Nothing was recorded.`, SEE.rows),
   ),
-  credit_exceeds_invoice: refused<{ number: string; amount: string; left: string }>(
-    (f) =>
-      `${f.amount} exceeds the amount that can still be credited on ${f.number}: ${f.left}. ` +
-      'Credits and write-offs together cannot exceed the invoice.',
-  ),
-  credit_not_applicable: refused<{ credit_note: string; number: string; reason: string }>((f) =>
-    says(`${f.credit_note} cannot be applied to ${f.number}: ${f.reason}.`, SEE.open),
-  ),
-  credit_amount_too_large: refused<{ amount: string; most: string; what: string }>(
-    (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
-  ),
+  credit_exceeds_invoice: refused([
+    '{amount} exceeds the amount that can still be credited on {number}: {left}. ',
+    'Credits and write-offs together cannot exceed the invoice.',
+  ]),
+  credit_not_applicable: refused('{credit_note} cannot be applied to {number}: {reason}.', SEE.open),
+  credit_amount_too_large: refused('{amount} is more than the {most} {what}. Give a smaller amount.'),
   credit_not_applied: refused<{ credit_note: string; number: string }>((f) =>
     says(
       `No credit from ${f.credit_note} is applied to ${f.number}, so there is nothing to take back.`,
@@ -163,15 +158,12 @@ export const DOCUMENTS = {
       toDo('Then reissue it', 'invoice.rerun', { number }),
     ),
   ),
-  nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
-  not_written_off: refused<{ number: string }>(
-    (f) => `No part of ${f.number} was written off, so there is nothing to undo.`,
-  ),
-  link_missing: refused<{ number: string }>(
-    (f) =>
-      `${f.number} has no payment link that can be changed: it has not been delivered, asks for no payment, ` +
-      "or prints another page's link.",
-  ),
+  nothing_to_write_off: refused('{number} has no open balance to write off.'),
+  not_written_off: refused('No part of {number} was written off, so there is nothing to undo.'),
+  link_missing: refused([
+    '{number} has no payment link that can be changed: it has not been delivered, asks for no payment, ',
+    "or prints another page's link.",
+  ]),
   link_revoked: refused<{ number: string }>(({ number }) =>
     says(
       `The payment link of ${number} is already revoked.`,
@@ -190,14 +182,12 @@ export const DOCUMENTS = {
       toDo('Close the dispute first', 'dispute.close', { number }),
     ),
   ),
-  invoice_not_disputed: refused<{ number: string }>((f) => says(`${f.number} has no open dispute.`, SEE.disputes)),
-  dispute_exceeds_balance: refused<{ number: string; amount: string; balance: string }>(
-    (f) => `${f.amount} exceeds the open balance of ${f.number}: ${f.balance}. Only an open amount can be disputed.`,
+  invoice_not_disputed: refused('{number} has no open dispute.', SEE.disputes),
+  dispute_exceeds_balance: refused(
+    '{amount} exceeds the open balance of {number}: {balance}. Only an open amount can be disputed.',
   ),
-  document_not_on_hold: refused<{ number: string }>((f) => `${f.number} is not on hold.`),
-  email_unknown: badInput<{ email: number }>((f) =>
-    says(`No such e-mail: ${f.email}.`, toRun('See the e-mails with their numbers', 'email list')),
-  ),
+  document_not_on_hold: refused('{number} is not on hold.'),
+  email_unknown: badInput('No such e-mail: {email}.', toRun('See the e-mails with their numbers', 'email list')),
   email_unfinished: refused<{ email: number; status: string; reason: string }>((f) =>
     says(
       `E-mail ${f.email} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
@@ -215,7 +205,7 @@ export const DOCUMENTS = {
       DELIVER,
     ),
   ),
-  recipient_refused: refused<{ address: string }>(
-    (f) => `${f.address} is not in sandbox_recipients in settings.json. A sandbox sends mail only to those recipients.`,
+  recipient_refused: refused(
+    '{address} is not in sandbox_recipients in settings.json. A sandbox sends mail only to those recipients.',
   ),
 } as const;
