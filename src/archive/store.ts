@@ -37,7 +37,6 @@ export type Part = Readonly<{ from: string; last: string; entries: number; copy:
 export interface Reading {
   /** What follows FROM: all rows of the files, with the archived month as `billed`. */
   readonly rows: string;
-  /** The leaf of a row as a text. */
   readonly leaf: string;
   /** The functions that make an array of rows, and a JSON object. */
   readonly json: readonly [array: string, object: string];

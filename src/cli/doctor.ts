@@ -153,7 +153,6 @@ async function checkDatabase(environment: Environment, stated: Settings | undefi
   }
 }
 
-/** Which sections were adopted, and what the files state otherwise. */
 function checkInForce(context: Installation): Finding[] {
   const { adopted = [] } = context.settings.sections ?? {};
   const others = SECTION_NAMES.filter((section) => !adopted.includes(section));

@@ -305,7 +305,6 @@ async function unsent({ database, environment, log }: Job) {
   return [...needing.documents, ...needing.others, ...failures];
 }
 
-/** What stops a month, each as an item that is reported. */
 const stopsOf = ({ code, facts }: Refusal) =>
   code === 'feeds_in_doubt'
     ? (facts['doubts'] as readonly Doubt[]).map(
@@ -315,7 +314,6 @@ const stopsOf = ({ code, facts }: Refusal) =>
       ? [`${facts['month']} is empty`]
       : [];
 
-/** Returns 4 if an item is to be reported now, otherwise 0. */
 const exitFor = async (job: Job, needing: readonly string[]) =>
   (await tell(job, needing)).length > 0 ? EXIT.attention : EXIT.done;
 

@@ -265,7 +265,6 @@ async function writeContent(
 
 const line = (content: object) => Buffer.from(`${JSON.stringify(content)}\n`);
 
-/** Streams a table's rows at the speed at which they are written. Returns their number. */
 async function copyRows(tx: Transaction, { name, columns }: Table, write: (content: Buffer) => Promise<void>) {
   let rows = 0;
   await copyOut(tx, `COPY (SELECT ${columnList(columns)} FROM ${quoted(name)}) TO STDOUT`, (chunk) => {

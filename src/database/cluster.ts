@@ -93,7 +93,6 @@ async function chooseAccount(folder: string) {
 
 export const isCreated = ({ data }: Cluster) => existsSync(join(data, 'PG_VERSION'));
 
-/** The path of the data directory for a program that is started in it. */
 const pathFor = ({ account }: Cluster, data: string) => (account.switched ? '/proc/self/cwd' : data);
 
 /**

@@ -245,7 +245,6 @@ function lookingThrough(app: pg.Pool, look: Look | undefined) {
   };
 }
 
-/** Waits for work in progress and closes the pools. Safe to repeat. */
 async function endPools(pools: readonly pg.Pool[]) {
   await Promise.all(pools.map((pool) => (pool.ending ? undefined : pool.end())));
 }

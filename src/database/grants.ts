@@ -35,7 +35,6 @@ type Ownership = Readonly<{
   owns: boolean;
 }>;
 
-/** The owner of our tables, or undefined if there are no tables. */
 async function readOwnership(pool: Queryable) {
   const { rows } = await pool.query(
     `SELECT current_user AS login, pg_get_userbyid(relowner) AS owner,

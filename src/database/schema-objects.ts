@@ -166,7 +166,6 @@ const codeOf = (printed: ExpressionPrinter): readonly string[] => [
    FROM pg_type t CROSS JOIN home WHERE t.typtype = 'd' AND t.typnamespace = home.oid`,
 ];
 
-/** Objects without expressions. */
 const PLAIN: readonly string[] = [
   `SELECT 'inheritance ' || relname, i.inhparent::regclass::text, ${NO_TREE}
    FROM ours JOIN pg_inherits i ON i.inhrelid = ours.oid`,

@@ -310,7 +310,6 @@ export const valueTypes: pg.CustomTypesConfig = {
   },
 } as pg.CustomTypesConfig;
 
-/** Remedies for failures of the server that the statement did not cause. */
 const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
   [/^53100$/, "Free space on the database's disk and run the command again."],
   [/^53/, 'Give the server more memory or connections, or run fewer commands at once.'],

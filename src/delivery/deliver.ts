@@ -20,7 +20,6 @@ export type DeliveryOptions = WorkerPoolOptions &
     onStart?: ((documents: number) => void) | undefined;
   }>;
 
-/** What this process can do for links with its keys and settings. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }) {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';

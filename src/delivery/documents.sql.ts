@@ -274,7 +274,6 @@ export async function readPdfs(tx: Transaction, documentIds: readonly number[]):
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** What allowed a reversal. */
 /** The months and partners of the rows that documents bill. */
 export const readScopeOf = queryingOne<RowScope, { documentIds: readonly number[] }>(`
   SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"

@@ -53,7 +53,6 @@ export async function wakeDocuments(
   return documents;
 }
 
-/** The due documents: first those with due e-mails, then those whose links must be checked. */
 export const DUE_DOCUMENTS: DueItems = {
   kind: 'document',
   due: (free) => `

@@ -42,7 +42,6 @@ export type EInvoiceToKeep = Readonly<{
 
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
-/** The seller from the current settings, and the partner's current data. */
 function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
   const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
   const { legal_name: name, tax_id, email, phone, address } = issuer;
@@ -115,7 +114,6 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
     : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
 }
 
-/** The reason why no e-invoice can be written yet, with the remedy; undefined if one can be written. */
 function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest) {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {

@@ -24,7 +24,6 @@ import {
   readUnsettled,
 } from './erasures.sql.ts';
 
-/** Whose texts are erased. */
 export type Person =
   | Readonly<{ of: 'user'; login: string }>
   | Readonly<{ of: 'payer'; account: string }>
@@ -104,7 +103,6 @@ export async function erasePerson(
   return erased;
 }
 
-/** Erases what tables that are not facts know of the person. */
 async function eraseBesideFacts(tx: Transaction, person: Person) {
   if (person.of === 'user') {
     await eraseInEmails(tx, { pattern: addressPattern([loginOf(person.login)]), partnerId: null });

@@ -37,7 +37,6 @@ export function doubtSentences(doubts: readonly FoundDoubt[], most = DOUBTS_NAME
 export const closeEmpty = (month: string): ToDo =>
   toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales');
 
-/** What a request already accepts, and whether accepting needs approval. */
 export type Decided = Readonly<{
   without?: readonly string[];
   acceptFeed?: readonly string[];

@@ -2,7 +2,6 @@ import { fieldName } from '#field-names';
 import { DELIVER, Remedy, SEE, seeDocument, toDo, toRun } from '#remedy';
 import { badInput, refused, says } from './definition.ts';
 
-/** The characters of a field that no installed font can show. */
 export interface UnprintableField {
   readonly field: string;
   readonly characters: readonly string[];

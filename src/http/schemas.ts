@@ -31,7 +31,6 @@ export const decimal = z
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
 
-/** A whole number as a JSON number or a string. */
 export const wholeNumber = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a whole number')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))

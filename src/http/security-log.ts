@@ -108,7 +108,6 @@ export class SecurityLog {
   }
 }
 
-/** Returns the tries that are not written yet, and resets their count. */
 function taken(each: Tries) {
   const row = { ...each };
   each.unwritten = 0;

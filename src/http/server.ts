@@ -149,7 +149,6 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem) {
   return app as unknown as FastifyInstance;
 }
 
-/** Finds the methods of a path among the routes that are added later. */
 function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -329,7 +328,6 @@ function limitUnknown(shared: Shared) {
   };
 }
 
-/** 405 for a path that accepts other methods, and 404 for an unknown one. */
 function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]) {
   const path = url.split('?')[0] ?? '';
   const allowed = findMethods(path);

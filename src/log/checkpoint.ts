@@ -95,7 +95,6 @@ class NewLeaves {
     for (const key of new Set([...this.edges.keys(), ...this.partners.keys()])) yield [key, this.rowsOf(key)];
   }
 
-  /** The lines of the rows among the leaves. */
   readNewLines(tx: Transaction) {
     return readLines(tx, { after: this.covered, to: this.at });
   }
@@ -212,7 +211,6 @@ async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: 
   return checkpoint;
 }
 
-/** The root of each partner's rows, by partner, currency and arrangement. */
 async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMonths) {
   const trees = new Map<string, LeafRange>();
   let isOneMonth = true;
@@ -244,7 +242,6 @@ export async function refuseUntied(tx: Transaction, covered: number) {
   if (untied.length > 0) throw refuse('ledger_incomplete', { untied });
 }
 
-/** Refuses to take a checkpoint on an earlier day than the last checkpoint. */
 async function refuseEarlier({ environment, settings }: Installation, last: Checkpoint | undefined) {
   const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
   const [today, latest] = [dayOf(environment.now()), last && dayOf(DateTime.fromISO(last.taken_at))];

@@ -16,7 +16,6 @@ import { hashLines, inclusionProof, knownNodes } from './tree.ts';
 export type PartnerProof = Readonly<{
   currency: string;
   arrangement: string;
-  /** The lines of the partner's rows, in the order of the log. */
   rows: readonly string[];
   /** The fact, its place in the log, the hashes on the path to the root, and the checkpoint. */
   proof: string;
@@ -52,7 +51,6 @@ export async function provePartner(
   });
 }
 
-/** The leaf hashes of a range, and the numbers of its facts. */
 async function leavesOf(tx: Transaction, range: NumberRange) {
   const hashes: Buffer[] = [];
   const numbers: number[] = [];

@@ -15,10 +15,8 @@ export type ReportedBounce = Readonly<{
   recipients: readonly string[];
   /** RFC 3463, such as 5.1.1. */
   status: string;
-  /** May be empty. */
   diagnostic: string;
   server: string;
-  /** The hash of the whole report. */
   sha256: string;
 }>;
 

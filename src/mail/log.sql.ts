@@ -11,7 +11,6 @@ export type AttemptOutcome = Partial<AttemptFacts> &
     attempt: number;
     outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
     status: 'queued' | 'sent' | 'failed' | 'uncertain';
-    /** The mail server's reply, or the reason why there is none. */
     reply: string;
     /** An ISO instant. */
     now: string;

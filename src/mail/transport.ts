@@ -38,7 +38,6 @@ export type OutgoingMessage = Readonly<{
 }>;
 
 export interface Transport {
-  /** The transport's name in logs. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**

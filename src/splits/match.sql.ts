@@ -36,12 +36,10 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   return found;
 }
 
-/** The columns that each of these statements fills, beside the evidence. */
 const SHARE = `
   balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
   settled_currency, settled_amount`;
 
-/** Balance transactions from a settlement line belong to the line's quote. */
 const BY_OWN_LINE = `
   INSERT INTO share_allocations (${SHARE}, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,

@@ -118,7 +118,6 @@ type Order = Readonly<{
   methods: readonly string[];
 }>;
 
-/** The checkout to record, or why these invoices cannot be paid at once. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
   const { checkout, methodsFor } = processorOf(wanted.provider).paymentLinks;
   const [first] = invoices;
