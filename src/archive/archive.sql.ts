@@ -37,8 +37,8 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
     tx,
     `SELECT f.*, a.store
      FROM archived_files f JOIN archived_months a USING (month) JOIN archived_postings p USING (month)
-     WHERE f.month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9999-12')
-       AND (:after::bigint IS NULL OR a.last_no > :after::bigint AND a.first_no <= :upTo::bigint)
+     WHERE f.month >= coalesce(:from, '') AND p.after < coalesce(:to, '9999-12')
+       AND (:after::bigint IS NULL OR a.last_no > :after AND a.first_no <= :upTo)
        AND (:partnerIds::text[] IS NULL OR EXISTS (
          SELECT FROM unnest(:partnerIds::text[]) AS p (id)
          WHERE p.id COLLATE "C" BETWEEN f.partner_from AND f.partner_to))
@@ -68,8 +68,8 @@ export async function countArchived(tx: Transaction, { partnerIds, from, to }: R
     tx,
     `SELECT coalesce(sum(m.entries), 0)::bigint AS entries
      FROM month_partners m JOIN archived_postings p USING (month)
-     WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds::text[]))
-       AND month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')`,
+     WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds))
+       AND month >= coalesce(:from, '') AND p.after < coalesce(:to, '9')`,
     { partnerIds: partnerIds ?? null, from: from ?? null, to: to ?? null },
   );
   return entries;
@@ -91,7 +91,7 @@ export const readStated = (
                                 trim_scale(partner_cut), trim_scale(invoice_amount),
                                 ${time('last_accepted_at')}, root)) AS lines
      FROM month_partners
-     WHERE month = ANY (:months::text[]) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds::text[]))
+     WHERE month = ANY (:months) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds))
      GROUP BY month, partner_id`,
     { months, partnerIds: partnerIds ?? null },
   );
@@ -221,7 +221,7 @@ export const keepReversedSales = (tx: Transaction, eventId: number) =>
      JOIN pg_temp.archived_rows q ON q.partner_id = e.partner_id
        AND coalesce(q.requote_id, q.quote_id) = coalesce(e.requote_id, e.quote_id)
        AND q.kind = ${saleKind('e')}
-     WHERE e.event_id = :eventId::bigint AND e.kind = 'reversal'
+     WHERE e.event_id = :eventId AND e.kind = 'reversal'
      ON CONFLICT DO NOTHING`,
     { eventId },
   );
@@ -262,7 +262,7 @@ export async function countPresent(tx: Transaction, month: Month, previous: Mont
   const { entries } = await queryOne<{ entries: number }>(
     tx,
     `SELECT count(*) AS entries FROM ONLY ledger_rows
-     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month`,
+     WHERE posted_month > coalesce(:previous, '') AND posted_month <= :month`,
     { month, previous },
   );
   return entries;
@@ -298,7 +298,7 @@ export async function moveMonth(
     );
     const { moved } = await queryOne<{ moved: number }>(
       tx,
-      `SELECT archive_month(:month, :store, :files::json, :day::date, :now::timestamptz, :eventId::bigint) AS moved`,
+      `SELECT archive_month(:month, :store, :files::json, :day, :now, :eventId) AS moved`,
       { ...given, files },
     );
     return moved;

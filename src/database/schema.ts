@@ -79,7 +79,7 @@ export async function recordSchema(tx: Transaction, migrated: readonly SchemaObj
   await execute(
     tx,
     `INSERT INTO schema_records (schema_record_id, program, server_version, objects)
-     SELECT coalesce(max(schema_record_id), 0) + 1, :program, :server_version::integer, :objects::jsonb
+     SELECT coalesce(max(schema_record_id), 0) + 1, :program, :server_version, :objects::jsonb
      FROM schema_records`,
     { program: packageVersion, server_version, objects: JSON.stringify(objects) },
   );

@@ -30,7 +30,7 @@ export const readTextsOfUser = (tx: Transaction, given: Readonly<{ login: string
 export const readMoneyOfAccount = queryingOne<{ payments: number[]; lines: number[] }, { account: string }>(`
   SELECT ARRAY(SELECT payment_id FROM payments WHERE payer_account = ANY (a.named)) AS payments,
          ARRAY(SELECT bank_line_id FROM bank_lines WHERE payer_account = ANY (a.named)) AS lines
-  FROM (SELECT commitments_to(ARRAY[:account]) AS named OFFSET 0) AS a`);
+  FROM (SELECT commitments_to(ARRAY[:account::text]) AS named OFFSET 0) AS a`);
 
 /** Unapplied in part or disputed: someone still needs to know who paid. */
 export const readUnsettled = async (tx: Transaction, payments: readonly number[]) =>
@@ -38,7 +38,7 @@ export const readUnsettled = async (tx: Transaction, payments: readonly number[]
     await query<{ payment_id: number }>(
       tx,
       `SELECT b.payment_id FROM payment_balances b
-       WHERE b.payment_id = ANY (:payments::bigint[]) AND (b.unapplied <> 0 OR EXISTS (
+       WHERE b.payment_id = ANY (:payments) AND (b.unapplied <> 0 OR EXISTS (
          SELECT FROM disputes d WHERE d.payment_id = b.payment_id
            AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = d.dispute_id)))
        ORDER BY b.payment_id LIMIT 1`,
@@ -55,9 +55,9 @@ export const readTextsOfMoney = (
     tx,
     kept(`WITH lines AS (
          SELECT l.* FROM bank_lines l
-         WHERE l.bank_line_id = ANY (:lines::bigint[]) OR l.bank_line_id IN (
-           SELECT s.bank_line_id FROM payment_sources s WHERE s.payment_id = ANY (:payments::bigint[]))
-       ), paid AS (SELECT * FROM payments p WHERE p.payment_id = ANY (:payments::bigint[]))
+         WHERE l.bank_line_id = ANY (:lines) OR l.bank_line_id IN (
+           SELECT s.bank_line_id FROM payment_sources s WHERE s.payment_id = ANY (:payments))
+       ), paid AS (SELECT * FROM payments p WHERE p.payment_id = ANY (:payments))
        SELECT unnest(commitments_to(ARRAY[:account::text]))
        UNION SELECT unnest(ARRAY[reference, payer_name, payer_account]) FROM paid
        UNION SELECT s.reference FROM payment_sources s JOIN paid USING (payment_id)
@@ -160,8 +160,8 @@ export const insertErasures = executing<
   }>
 >(`
   INSERT INTO erasures (commitment, reason, recorded_at, event_id)
-  SELECT commitment, :reason, :now::timestamptz, :eventId FROM personal_texts
-  WHERE commitment = ANY (:commitments::text[]) ORDER BY commitment`);
+  SELECT commitment, :reason, :now, :eventId FROM personal_texts
+  WHERE commitment = ANY (:commitments) ORDER BY commitment`);
 
 /** Those of these texts that are kept. */
 export const readKept = (tx: Transaction, commitments: readonly string[]) =>
