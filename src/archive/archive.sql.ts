@@ -1,7 +1,16 @@
 /** SQL of archived months (migrations/016_archive.sql). */
 import { asTableOwner } from '#database/grants';
 import { LOCKS, takeLock } from '#database/locks';
-import { execute, query, queryOne, Transaction } from '#database/transaction';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingColumn,
+  queryingValue,
+  queryOne,
+  Transaction,
+} from '#database/transaction';
 import { GROUP_AMOUNTS, GROUP_COLUMNS, GROUP_TIMES, groupsOf } from '#ledger/row-groups.sql';
 import { saleKind } from '#ledger/running-lines.sql';
 import { ColdMonth } from '#log/derive';
@@ -52,15 +61,13 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
 /**
  * Keeps the archives as they are until the transaction ends, if each of its statements has its own snapshot.
  */
-export const keepArchives = (tx: Transaction) =>
-  execute(
-    tx,
-    `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})
-     WHERE current_setting('transaction_isolation') = 'read committed'`,
-  );
+export const keepArchives = executing(`
+  SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})
+  WHERE current_setting('transaction_isolation') = 'read committed'`);
 
-export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
-  query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
+export const readColdMonths = querying<ColdMonth>(
+  'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month',
+);
 
 /** The rows of a scope that closes of archived months counted. */
 export async function countArchived(tx: Transaction, { partnerIds, from, to }: RowScope) {
@@ -97,13 +104,10 @@ export const readStated = (
   );
 
 /** Makes the tables for copies in a session that has none. */
-export const openArchive = (tx: Transaction) => execute(tx, 'SELECT open_archive()');
+export const openArchive = executing('SELECT open_archive()');
 
 /** Whether this session has the tables for copies. */
-export async function hasTable(tx: Transaction) {
-  const sql = `SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL AS there`;
-  return (await queryOne<{ there: boolean }>(tx, sql)).there;
-}
+export const hasTable = queryingValue<boolean>(`SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL`);
 
 /** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
 export const STAGED_IDS = `COPY (
@@ -130,10 +134,7 @@ export const quotesOf = (month: Month) => `COPY (
   WHERE p.month = '${month}') TO STDOUT`;
 
 /** The partners that rows are staged for. */
-export const readStagedPartners = async (tx: Transaction) =>
-  (await query<{ id: string }>(tx, 'SELECT DISTINCT partner_id AS id FROM staged WHERE code IS NULL')).map(
-    ({ id }) => id,
-  );
+export const readStagedPartners = queryingColumn<string>('SELECT DISTINCT partner_id FROM staged WHERE code IS NULL');
 
 export const copyInto = (columns: readonly string[]) => `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
 
@@ -174,10 +175,7 @@ export const QUOTE_LINES = lines(NAMED_QUOTES);
 export const HOT_LINES = lines('SELECT partner_id, quote_id FROM ONLY ledger_rows');
 
 /** Whether facts name rows or quotes that may be archived. */
-export async function namesArchived(tx: Transaction) {
-  const sql = `SELECT EXISTS (${NAMED}) OR EXISTS (${NAMED_QUOTES}) AS named`;
-  return (await queryOne<{ named: boolean }>(tx, sql)).named;
-}
+export const namesArchived = queryingValue<boolean>(`SELECT EXISTS (${NAMED}) OR EXISTS (${NAMED_QUOTES})`);
 
 const among = (names: readonly string[], name: string) => names.includes(name);
 const groupText = (name: string) =>
@@ -191,12 +189,9 @@ export const storedGroups = (months: readonly Month[]) => `COPY (
                   AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;
 
 /** Removes from the copies those that are there twice. */
-export const keepOneCopy = (tx: Transaction) =>
-  execute(
-    tx,
-    `DELETE FROM pg_temp.archived_rows a USING pg_temp.archived_rows b
-     WHERE (a.partner_id, a.posted_month, a.entry_id) = (b.partner_id, b.posted_month, b.entry_id) AND a.ctid > b.ctid`,
-  );
+export const keepOneCopy = executing(`
+  DELETE FROM pg_temp.archived_rows a USING pg_temp.archived_rows b
+  WHERE (a.partner_id, a.posted_month, a.entry_id) = (b.partner_id, b.posted_month, b.entry_id) AND a.ctid > b.ctid`);
 
 /** Removes from the copies the rows that ledger_rows has, and describes the others to the planner. */
 export async function keepOnlyMoved(tx: Transaction) {
@@ -209,7 +204,7 @@ export async function keepOnlyMoved(tx: Transaction) {
 }
 
 /** Describes the copies to the planner. */
-export const describeCopies = (tx: Transaction) => execute(tx, 'SELECT analyze_archive()');
+export const describeCopies = executing('SELECT analyze_archive()');
 
 /** Keeps the months of archived sales that rows of an event reverse, for documents (ledger/running-lines.sql.ts). */
 export const keepReversedSales = (tx: Transaction, eventId: number) =>

@@ -2,7 +2,7 @@
  * Runs migrations: the SQL files in the folder `migrations`, in the order of their names. Refusals:
  * database_not_migrated, database_newer, database_unreleased, database_foreign, database_not_owner, database_busy.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const readMigration = (name: string) => readFileSync(join(FOLDER, `${name}.sql`)
 /** The id of a migration as a database stores it: the name, and a hash of the text without comments. */
 const idOf = (name: string) => {
   const statements = readMigration(name).replaceAll(/^ *(--.*)?\n/gm, '');
-  return `${name}.${createHash('sha256').update(statements).digest('hex').slice(0, 12)}`;
+  return `${name}.${hash('sha256', statements).slice(0, 12)}`;
 };
 
 /**

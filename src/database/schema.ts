@@ -4,14 +4,14 @@
  * schema with its text of a schema that the migrations have just created. These commands then record the hash of each
  * tree in the catalog, and `verify` compares the trees with the recorded hashes.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot, packageVersion } from '#package';
 import { readSchemaObjects, SchemaObject } from './schema-objects.ts';
 import { execute, queryingFirst, queryOne, Transaction } from './transaction.ts';
 
-const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
+const hashOf = (text: string) => hash('sha256', text).slice(0, 32);
 
 // --- The record ---
 
@@ -42,15 +42,12 @@ const readRecord = queryingFirst<SchemaRecord>(
 );
 
 const digestOfRecord = ({ server_version, objects }: SchemaRecord) =>
-  createHash('sha256')
-    .update(`${server_version}\n`)
-    .update(
-      Object.keys(objects)
-        .sort()
-        .map((object) => `${object} ${objects[object]?.join(' ')}\n`)
-        .join(''),
-    )
-    .digest('hex');
+  digestOf([
+    `${server_version}\n`,
+    ...Object.keys(objects)
+      .sort()
+      .map((object) => `${object} ${objects[object]?.join(' ')}\n`),
+  ]);
 
 export interface Recording {
   readonly sha256: string;
@@ -102,7 +99,7 @@ export async function readRecordDigest(tx: Transaction) {
 const isOfTheRole = (object: string) => object.startsWith('privileges on ') || object === 'role reckoner_app';
 
 /** The SHA-256 of all lines, which is the same on every server. */
-const digestOf = (lines: readonly string[]) => createHash('sha256').update(lines.join('')).digest('hex');
+const digestOf = (lines: readonly string[]) => hash('sha256', lines.join(''));
 
 const lineOf = (object: string, facts: string) => `${object} ${facts}\n`;
 

@@ -2,7 +2,7 @@
  * Composes the e-invoice of a document from the data that was frozen with it; current data fills its blanks. Throws a
  * HoldReason if the profile requires missing data, so that only the delivery waits, not the close.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { EInvoiceFormat } from '#config/e-invoice';
 import { Instructions, instructionsFor } from '#config/instructions';
 import { Issuer, Settings } from '#config/settings';
@@ -150,7 +150,7 @@ export function eInvoiceFor(
   const reason = whyNoEInvoice({ format, parties, currency, taxes, instructions });
   if (reason !== undefined) throw new HoldReason(reason);
   const xml = drawEInvoice(snapshot, { format, parties, corrects_issued_on: document.corrects_issued_on });
-  const sha256 = createHash('sha256').update(xml).digest('hex');
+  const sha256 = hash('sha256', xml);
   return { writerVersion: E_INVOICE_WRITER_VERSION, parties, sha256, xml };
 }
 

@@ -4,6 +4,7 @@
  * books does the same.
  */
 import { DateTime } from 'luxon';
+import { todayOf } from '#config/today';
 import { Database } from '#database/database';
 import { raiseWorkMemory, Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
@@ -242,9 +243,12 @@ export async function refuseUntied(tx: Transaction, covered: number) {
   if (untied.length > 0) throw refuse('ledger_incomplete', { untied });
 }
 
-async function refuseEarlier({ environment, settings }: Installation, last: Checkpoint | undefined) {
-  const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
-  const [today, latest] = [dayOf(environment.now()), last && dayOf(DateTime.fromISO(last.taken_at))];
+function dayOf({ taken_at }: Checkpoint, { settings }: Installation) {
+  return DateTime.fromISO(taken_at, { zone: settings.time_zone }).toFormat('yyyy-MM-dd');
+}
+
+async function refuseEarlier(context: Installation, last: Checkpoint | undefined) {
+  const [today, latest] = [todayOf(context), last && dayOf(last, context)];
   if (last === undefined || latest === undefined || today >= latest) return;
   throw refuse('clock_behind', {
     today,
@@ -254,15 +258,8 @@ async function refuseEarlier({ environment, settings }: Installation, last: Chec
   });
 }
 
-/** The day of the last checkpoint (null before the first checkpoint), and today's date. */
-async function readCheckpointDay(tx: Transaction, { environment, settings }: Installation) {
-  const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
-  const last = (await readLastCheckpoint(tx))?.taken_at;
-  return { last: last === undefined ? null : dayOf(DateTime.fromISO(last)), today: dayOf(environment.now()) };
-}
-
 /** Takes the checkpoint of the day unless it was already taken. */
 export async function takeDueCheckpoint(database: Database, context: ActorContext) {
-  const { last, today } = await database.reading((tx) => readCheckpointDay(tx, context));
-  return last !== null && last >= today ? undefined : takeCheckpoint(database, context);
+  const last = await database.reading(readLastCheckpoint);
+  return last && dayOf(last, context) >= todayOf(context) ? undefined : takeCheckpoint(database, context);
 }

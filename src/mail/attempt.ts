@@ -2,7 +2,7 @@
  * Makes one attempt to send an e-mail: passes it to the mail server, records the offer right before the first byte is
  * sent, and then the outcome.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { failpoint } from '#failpoint';
 import { ActorContext, Installation } from '#people/audit-events';
 import { signMessage } from './dkim.ts';
@@ -82,7 +82,7 @@ export async function attempt(
   failpoint('delivery.composed');
   const facts = {
     ...{ emailId: email.email_id, attempt: email.attempts + 1, recipients: envelope.to, envelopeFrom: envelope.from },
-    ...{ sha256: createHash('sha256').update(raw).digest('hex'), startedAt: sender.environment.now().toISO() },
+    ...{ sha256: hash('sha256', raw), startedAt: sender.environment.now().toISO() },
   };
   let offered: boolean | undefined;
   let failure: { readonly reason: unknown } | undefined;

@@ -3,7 +3,7 @@
  * files. A repeated import changes nothing. Refusals: partner_unknown, account_unknown, partner_not_connected,
  * balance_transactions_invalid, settlement_invalid, file_format_unknown.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { lockLedgerShared } from '#database/ledger-lock';
 import { Transaction } from '#database/transaction';
 import { IssueContext } from '#documents/issue/context';
@@ -155,7 +155,7 @@ export async function allocateShares(tx: Transaction, acting: IssueContext, reco
 }
 
 /** A settlement file is recorded once for each SHA-256. */
-export const sha256Of = (text: string) => createHash('sha256').update(text).digest('hex');
+export const sha256Of = (text: string) => hash('sha256', text);
 
 /** Returns undefined if the partner never had a connected account. */
 export function findConnectedPartner(tx: Transaction, { environment, settings }: IssueContext, partnerId: string) {
