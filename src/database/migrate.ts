@@ -66,7 +66,7 @@ const PATIENCE: MigrationPatience = { lock: 300, table: 10 };
 /**
  * Runs `work` while no migration runs. With `alone`, `work` may migrate; with `shared`, other work that only needs an
  * unchanged schema may run at the same time. The lock has its own connection, because the lock must be held before a
- * snapshot is taken. Refusal: database_busy.
+ * snapshot is taken.
  */
 export async function whileNobodyMigrates<Result>(
   connection: pg.ClientConfig,
@@ -219,7 +219,7 @@ export function otherMigrations(ids: readonly string[]) {
   };
 }
 
-/** Returns the migrations of the database in the order in which they ran. Refusal: database_foreign. */
+/** Returns the migrations of the database in the order in which they ran. */
 export async function doneMigrations(owner: Queryable) {
   const [there] = (await owner.query(TABLES_THERE)).rows as [{ tables: string[]; is_list: boolean }];
   const { tables, is_list } = there;

@@ -2,7 +2,6 @@
  * The proof of a partner's month. It contains the lines of the partner's rows, the fact in which the month's close
  * states their root, and the proof that the log includes this fact (https://c2sp.org/tlog-proof). The count, the sums
  * and the root in that fact show that no row is missing. The proof does not reveal the rows of other partners.
- * Refusals: month_not_closed, partner_without_rows.
  */
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';

@@ -1,7 +1,6 @@
 /**
  * Sets, rotates, resumes and removes webhooks of partners. Each change has an audit event, which never contains a
- * secret. Refusals: partner_unknown, webhook_url_invalid, webhook_missing, webhook_position_unknown,
- * webhook_key_unusable.
+ * secret.
  */
 
 import { DateTime } from 'luxon';

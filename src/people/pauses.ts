@@ -1,6 +1,6 @@
 /**
  * Pauses of the ledger, during which nothing is closed, issued, sent or recorded. The database refuses (begin_recording
- * in migrations/001_foundation.sql); background work checks first. Refusals: paused, already_paused.
+ * in migrations/001_foundation.sql); background work checks first.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Database } from '#database/database';

@@ -1,7 +1,6 @@
 /**
  * Roles of users, each for all partners or for one partner. The description of an action names the role that it needs
- * (src/actions). A viewer's access may be limited to months of the books, and end by itself. Refusals: role_needed,
- * access_ended.
+ * (src/actions). A viewer's access may be limited to months of the books, and end by itself.
  */
 import { refuse } from '#errors/refusals';
 import { Month } from '#month';

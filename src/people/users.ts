@@ -214,7 +214,7 @@ export async function signOutUser(
   return { sessions: ended, passkeys_ended, passkeys_left: (await readPasskeys(tx, { userId })).length };
 }
 
-/** The active user with this login. Refusals: user_unknown, user_ended. */
+/** The active user with this login. */
 export async function userNamed(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,

@@ -78,7 +78,6 @@ function environmentWith(host: string | undefined) {
   return { ...environment, logHost: host };
 }
 
-/** Refusal: log_host_fixed. */
 async function readName(tx: Transaction, { logHost }: Environment) {
   const { log_host: host } = await readLogHost(tx);
   if (logHost !== undefined && logHost !== host) throw refuse('log_host_fixed', { host, given: logHost });
