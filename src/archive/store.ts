@@ -154,7 +154,7 @@ export function otherTotals(found: readonly string[], stated: readonly string[])
 }
 
 /** Compares the checkpoint of a month with the three lines of those that are held elsewhere. */
-export function compareHeld(proof: Proof, held: readonly string[]): Proof {
+export function compareHeld(proof: Proof, held: readonly string[]) {
   const { checkpoint, wrong } = proof;
   if (checkpoint === undefined) return proof;
   const [origin, size] = checkpoint.split('\n');

@@ -139,7 +139,7 @@ const FILLED_BY_TRIGGERS = ['unallocated_balance_transactions', 'account_months'
  * All our tables, in an order in which they can be filled. The tables are read from the catalog, so that none is
  * forgotten.
  */
-export async function readTables(tx: Transaction): Promise<Table[]> {
+export async function readTables(tx: Transaction) {
   const found = await query<Table>(
     tx,
     `SELECT c.relname AS name, pg_table_size(c.oid) AS bytes,

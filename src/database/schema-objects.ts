@@ -256,10 +256,7 @@ const PRINTED_OBJECTS = objectsOf((sql) => sql);
  * Returns every object of the schema that holds the migrations, and objects and settings that could replace or disable
  * one.
  */
-export async function readSchemaObjects(
-  tx: Transaction,
-  printed: 'printed' | 'facts' = 'facts',
-): Promise<SchemaObject[]> {
+export async function readSchemaObjects(tx: Transaction, printed: 'printed' | 'facts' = 'facts') {
   // JIT compilation of this query takes 0.4 s or more.
   await execute(tx, 'SET LOCAL quote_all_identifiers TO off; SET LOCAL jit TO off');
   const objects = await query<SchemaObject>(tx, printed === 'facts' ? OBJECTS : PRINTED_OBJECTS);

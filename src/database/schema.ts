@@ -32,7 +32,7 @@ const isAround = (object: string) => /^(shadow|setting|event trigger|default pri
  * The objects that the migrations create on this server. The objects are read right after the migrations ran, or from a
  * schema created for this purpose.
  */
-export const readMigrated = async (tx: Transaction): Promise<SchemaObject[]> =>
+export const readMigrated = async (tx: Transaction) =>
   (await readSchemaObjects(tx, 'printed'))
     .filter(({ object }) => !isAround(object))
     .map((each) => (each.object === 'role reckoner_app' ? { ...each, facts: '' } : each));

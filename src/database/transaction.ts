@@ -119,7 +119,7 @@ const PARAMETERS =
  * Replaces named parameters by pg's numbered parameters. The same name with the same cast is one parameter. Without a
  * cast, each occurrence is a separate parameter, because PostgreSQL may infer a different type for each.
  */
-export function compiled(sql: string): CompiledQuery {
+export function compiled(sql: string) {
   const known = compiledQueries.get(sql);
   if (known !== undefined) return known;
   const names: string[] = [];

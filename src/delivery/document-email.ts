@@ -55,7 +55,7 @@ export const documentEmailText = (
   { snapshot, instructionsOutdated }: Pick<PreparedDocument, 'snapshot' | 'instructionsOutdated'>,
   templates: EmailTemplates,
   attached: Parameters<typeof attachmentsOf>[1],
-): EmailContent['content'] =>
+) =>
   renderDocumentEmail(
     snapshot,
     {

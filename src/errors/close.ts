@@ -1,5 +1,5 @@
 import { fieldName } from '#field-names';
-import { Remedy, SEE, ToDo, toDo, toRun } from '#remedy';
+import { Remedy, SEE, toDo, toRun } from '#remedy';
 import { counted, plural } from '#text';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
@@ -34,7 +34,7 @@ export function doubtSentences(doubts: readonly FoundDoubt[], most = DOUBTS_NAME
   return [...named, ...(rest > 0 ? [`${plural(rest, 'more doubt')}.`] : [])].join(' ');
 }
 
-export const closeEmpty = (month: string): ToDo =>
+export const closeEmpty = (month: string) =>
   toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales');
 
 export type Decided = Readonly<{

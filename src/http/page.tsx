@@ -39,7 +39,7 @@ ${render(
 </html>
 `;
 
-export function sendPage(reply: FastifyReply, html: string, status = 200): FastifyReply {
+export function sendPage(reply: FastifyReply, html: string, status = 200) {
   return reply
     .code(status)
     .headers({ 'Content-Security-Policy': POLICY, 'X-Robots-Tag': 'noindex, nofollow', 'Cache-Control': 'no-store' })

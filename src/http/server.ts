@@ -63,7 +63,7 @@ const SAFE_HEADERS = {
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** The server does not listen yet. */
-export async function buildServer(service: ServerOptions): Promise<FastifyInstance> {
+export async function buildServer(service: ServerOptions) {
   const { environment, settings, database } = service;
   const issuer = issuerOf(service);
   const sendProblem = problemsOf(issuer);

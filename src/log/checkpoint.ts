@@ -172,7 +172,7 @@ export async function checkpointMonth(
   tx: Transaction,
   context: Installation,
   { month, previous, now }: Readonly<{ month: Month; previous: Month | null; now: string }>,
-): Promise<Checkpoint> {
+) {
   const leaves = await beginClose(tx, context);
   await leaves.readTo(tx, await readLastNumber(tx));
   const roots = await partnerRoots(tx, leaves, { after: previous ?? '', to: month });
@@ -190,7 +190,7 @@ export async function checkpointBooks(
   tx: Transaction,
   context: Installation,
   { month, now }: Readonly<{ month: Month; now: string }>,
-): Promise<Checkpoint> {
+) {
   return endWith(tx, await beginClose(tx, context), now, `books ${month}`);
 }
 

@@ -78,7 +78,7 @@ export async function attempt(
   email: EmailState,
   { raw, envelope }: OutgoingEmail,
   options: RetryOptions = {},
-): Promise<SendResult> {
+) {
   failpoint('delivery.composed');
   const facts = {
     ...{ emailId: email.email_id, attempt: email.attempts + 1, recipients: envelope.to, envelopeFrom: envelope.from },
@@ -108,7 +108,7 @@ export async function attempt(
  * Ends the attempt of a worker that died. If an e-mail that is `sending` can be claimed, no other worker has it. If the
  * result is `deferred`, its message is sent again at once.
  */
-export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {
+export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}) {
   const reply = 'the program was stopped while this was being sent';
   const facts = { emailId: email.email_id, attempt: email.attempts };
   return end(sender, email, facts, { outcome: 'unclear', reply }, options);

@@ -33,7 +33,7 @@ export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name,
 });
 
 /** The messages of an mbox file, or the whole content as one. */
-export function messagesOf(content: Buffer): Buffer[] {
+export function messagesOf(content: Buffer) {
   if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
   const starts: number[] = [];
   for (let at = 0; at >= 0; at = content.indexOf('\nFrom ', at + 1)) {

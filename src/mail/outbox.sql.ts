@@ -171,7 +171,7 @@ export type RefusedInARow = Readonly<{
  * The failed e-mails that the server refused in a row, to at least three recipients. A wrong address affects only its
  * own e-mails, but a mail server that is set up wrongly refuses every one.
  */
-export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
+export async function readRefusedInARow(tx: Transaction) {
   const [refused] = await query<RefusedInARow>(
     tx,
     `WITH failed AS MATERIALIZED (

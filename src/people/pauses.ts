@@ -9,7 +9,7 @@ import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { failpoint } from '#failpoint';
 import { ActorContext, recordEvent } from './audit-events.ts';
-import { insertPause, isPaused, Pause, readPauses } from './pauses.sql.ts';
+import { insertPause, isPaused, readPauses } from './pauses.sql.ts';
 
 /** So that an action does no long work that the database then refuses. */
 export async function refuseWhilePaused(tx: Transaction) {
@@ -54,7 +54,7 @@ export async function pauseLedger(
   tx: Transaction,
   { environment, actor }: ActorContext,
   { reason, stateOf }: { reason: string; stateOf: string | null },
-): Promise<Pause> {
+) {
   await lockLedgerWhole(tx);
   const [open, ...others] = await readPauses(tx);
   // A pause in the backup does not cover events after it, so a restore adds its own.

@@ -177,10 +177,7 @@ export const readSessions = (
   );
 
 /** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
-export async function takeSignInLink(
-  tx: Transaction,
-  given: { secret: string; now: string },
-): Promise<User | undefined> {
+export async function takeSignInLink(tx: Transaction, given: { secret: string; now: string }) {
   if (!SECRET.test(given.secret)) return undefined;
   const rows = await query<User>(
     tx,

@@ -37,7 +37,7 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
 /** Lowercases a login as the database does in collation C: only A to Z. */
 export const loginOf = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
+export async function readActiveUser(tx: Transaction, login: string) {
   const rows = await query<User>(
     tx,
     `SELECT ${USER} FROM active_users u

@@ -15,14 +15,7 @@ import { settlePayoutsOfAccounts } from '#payments/settle-payouts';
 import { recordEvent } from '#people/audit-events';
 import { BalanceTransaction } from '#processors/processor';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import {
-  ConnectedPartner,
-  insertReading,
-  lockProcessor,
-  Recording,
-  readAccountOwners,
-  readConnectedPartner,
-} from './accounts.sql.ts';
+import { insertReading, lockProcessor, Recording, readAccountOwners, readConnectedPartner } from './accounts.sql.ts';
 import {
   findChangedBalanceTransactions,
   findConflictingLines,
@@ -163,11 +156,7 @@ export function findConnectedPartner(tx: Transaction, { environment, settings }:
   return readConnectedPartner(tx, { partnerId, month });
 }
 
-export async function connectedPartner(
-  tx: Transaction,
-  acting: IssueContext,
-  partnerId: string,
-): Promise<ConnectedPartner> {
+export async function connectedPartner(tx: Transaction, acting: IssueContext, partnerId: string) {
   const partner = await findConnectedPartner(tx, acting, partnerId);
   if (partner !== undefined) return partner;
   const known = (await readPartners(tx, partnerId)).length > 0;

@@ -55,7 +55,7 @@ const REQUEST_GOOD_MINUTES = 25;
 export const checkoutProvider = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>
   wanted !== undefined && processors.has(wanted.provider) ? wanted : undefined;
 
-export async function openCheckout(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout> {
+export async function openCheckout(context: CheckoutContext, request: CheckoutRequest) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const opened = await tryToOpen(context, request);
