@@ -85,6 +85,12 @@ export const queryingValue = <Value, Given = unknown>(sql: string | PreparedQuer
 export const executing = <Given = unknown>(sql: string | PreparedQuery) =>
   ((tx: Transaction, given?: Bindings) => execute(tx, sql, given)) as Asking<Given, number>;
 
+/** The statement that inserts a row, whose parameters have the names of the columns. */
+export const insertInto = (table: string, columns: string) => {
+  const values = columns.split(/,\s+/).map((column) => `:${column}`);
+  return `INSERT INTO ${table} (${columns}) VALUES (${values.join(', ')})`;
+};
+
 // This function is not async, because a transaction in one round trip must get all statements before anything is
 // awaited.
 function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings) {

@@ -93,5 +93,5 @@ export const readLinkChecks = querying<LinkCheck, { documentIds: readonly number
 export const endLinkChecks = executing<{ checks: readonly LinkCheck[] }>(`
   DELETE FROM link_checks WHERE document_id IN (
     SELECT c.document_id FROM link_checks c
-    JOIN json_to_recordset(:checks::json) AS d (document_id bigint, asked integer) USING (document_id, asked)
+    JOIN json_populate_recordset(NULL::link_checks, :checks::json) AS d USING (document_id, asked)
     ORDER BY c.document_id FOR UPDATE OF c SKIP LOCKED)`);

@@ -3,6 +3,7 @@ import { LOCKS, takeLock } from '#database/locks';
 import {
   execute,
   executing,
+  insertInto,
   query,
   querying,
   queryingColumn,
@@ -113,10 +114,7 @@ export const insertContinuation = executing<
  */
 export const lockLog = (tx: Transaction) => takeLock(tx, LOCKS.log);
 
-export const insertCheckpoint = executing<Checkpoint>(`
-  INSERT INTO log_checkpoints (${COLUMNS})
-  VALUES (:size, :origin, :last_no, :root, :edge, :span, :taken_at, :closes,
-          :facts_root)`);
+export const insertCheckpoint = executing<Checkpoint>(insertInto('log_checkpoints', COLUMNS));
 
 /** The rows of a partner in an open month, up to a checkpoint. */
 export type PartnerEdge = Readonly<{

@@ -25,8 +25,7 @@ export async function insertBounces(
                       WHERE a.email_id = b.email_id AND personal(kept) = b.recipient ORDER BY a.attempt LIMIT 1),
                      b.recipient),
             b.status, b.diagnostic, b.reporting_server, b.report_sha256, :now, :eventId
-     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
-       reporting_server text, report_sha256 text)
+     FROM json_populate_recordset(NULL::email_bounces, :bounces::json) AS b
      ORDER BY b.email_id, b.recipient`,
     values,
   );

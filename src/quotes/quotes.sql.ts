@@ -1,4 +1,13 @@
-import { constraintOf, execute, executing, prepared, query, queryingFirst, Transaction } from '#database/transaction';
+import {
+  constraintOf,
+  execute,
+  executing,
+  insertInto,
+  prepared,
+  query,
+  queryingFirst,
+  Transaction,
+} from '#database/transaction';
 import { Ground } from '#ledger/cancellation';
 import { Acceptance, addAcceptances, OrderFacts } from '#ledger/rows.sql';
 import { ZoneMonth } from '#ledger/zone-months';
@@ -171,14 +180,14 @@ export async function hasArchivedRows(tx: Transaction, partnerId: string) {
   return found.length > 0;
 }
 
-export const insertQuote = executing<QuoteFacts & { client_id: string }>(`
-  INSERT INTO quotes (
-    quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
-    partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
-    cover_to)
-  VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, :insured_amount,
-          :price_rate, :price_minimum, :partner_cut_rate, :spot_price, :partner_cut, :invoice_amount,
-          :quoted_at, :expires_at, :order_reference, :cover_from, :cover_to)`);
+export const insertQuote = executing<QuoteFacts & { client_id: string }>(
+  insertInto(
+    'quotes',
+    `quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
+     partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
+     cover_to`,
+  ),
+);
 
 export type RequoteFacts = OrderFacts &
   Readonly<{
@@ -237,14 +246,14 @@ export async function readRequotes(
   return new Map(rows.map((requote) => [`${requote.partner_id} ${requote.requote_id}`, requote]));
 }
 
-export const insertRequote = executing<RequoteFacts & { client_id: string }>(`
-  INSERT INTO requotes (
-    requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
-    accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
-    order_reference, cover_from, cover_to)
-  VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, :insured_amount,
-          :accepted_spot_price, :accepted_partner_cut, :accepted_invoice_amount, :spot_price, :partner_cut,
-          :invoice_amount, :requoted_at, :expires_at, :order_reference, :cover_from, :cover_to)`);
+export const insertRequote = executing<RequoteFacts & { client_id: string }>(
+  insertInto(
+    'requotes',
+    `requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
+     accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
+     order_reference, cover_from, cover_to`,
+  ),
+);
 
 /** `step` is the number of the requote within its quote; null for the quote itself. */
 type NewAcceptance = Acceptance &
