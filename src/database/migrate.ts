@@ -196,6 +196,11 @@ export async function pendingMigrations(owner: Queryable) {
   return missingMigrations(done);
 }
 
+export async function refuseUnmigrated(owner: Queryable) {
+  const pending = await pendingMigrations(owner);
+  if (pending.length > 0) throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
+}
+
 export const missingMigrations = (done: readonly string[]) => MIGRATIONS.filter((id) => !done.includes(id));
 
 /** Refuses a database with migrations that this version does not have. */

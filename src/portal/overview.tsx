@@ -16,8 +16,8 @@ import { PartnerScreen, PartnerVisit } from './route.ts';
 /** The form field of each selected invoice, because repeated fields are refused. */
 export const CHOSEN = 'invoice:';
 
-export const chosenIn = (fields: ReadonlyMap<string, string>) =>
-  [...fields.keys()].flatMap((name) => (name.startsWith(CHOSEN) ? [name.slice(CHOSEN.length)] : []));
+export const chosenIn = (fields: ReadonlyMap<string, string>, prefix = CHOSEN) =>
+  [...fields.keys()].flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 
 const TABS = [
   ['', 'Open'],
