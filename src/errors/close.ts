@@ -185,8 +185,8 @@ export const CLOSE = {
       closeAccepting(f.month, f.doubts, f),
     ),
   ),
-  month_empty: undecided<{ month: string }>(({ month }) =>
-    says(`${month} was not closed: no partner has rows in it. Import the rows.`, closeEmpty(month)),
+  month_empty: undecided('{month} was not closed: no partner has rows in it. Import the rows.', ({ month }) =>
+    closeEmpty(month),
   ),
   feed_not_in_doubt: refused<{ month: string; partner_id: string; field?: 'without' | 'acceptFeed' }>((f) =>
     says(
@@ -198,19 +198,17 @@ export const CLOSE = {
       toRun('See what is in doubt', `close ${f.month} --dry-run`, '/console/close'),
     ),
   ),
-  decide_separately: refused<{ month: string; partner_id: string }>((f) =>
-    says(
-      `The settings require approval for accepting a feed (feed.accept), so the close of ${f.month} cannot accept the feed ` +
-        `of ${f.partner_id}.`,
-      toDo('Accept it first', 'feed.accept', { partnerId: f.partner_id, month: f.month }),
-    ),
+  decide_separately: refused(
+    [
+      'The settings require approval for accepting a feed (feed.accept), so the close of {month} cannot accept the feed ',
+      'of {partner_id}.',
+    ],
+    ({ partner_id, month }) => toDo('Accept it first', 'feed.accept', { partnerId: partner_id, month }),
   ),
-  month_not_closed: refused<{ month: string }>(({ month }) =>
-    says(`${month} is not closed.`, toDo('Close it', 'month.close', { month }), {
-      ...SEE.status,
-      label: 'See closed months',
-    }),
-  ),
+  month_not_closed: refused('{month} is not closed.', ({ month }) => toDo('Close it', 'month.close', { month }), {
+    ...SEE.status,
+    label: 'See closed months',
+  }),
   nothing_to_verify: refused(
     'The ledger is empty, so there is nothing to verify.',
     toDo('Import rows', 'ledger.import'),

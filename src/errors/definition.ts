@@ -20,12 +20,14 @@ export type Definition<Facts> = Readonly<{
 /** A sentence that names its facts, such as `No such quote: {quote_id}.` A long one is a list of its parts. */
 type Sentence = string | readonly string[];
 type FactNames<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | FactNames<Rest> : never;
-type FactsIn<Given extends Sentence> = Readonly<
-  Record<FactNames<Given extends readonly string[] ? Given[number] : Given>, string | number>
+type FactsIn<Given extends Sentence, Value = string | number> = Readonly<
+  Record<FactNames<Given extends readonly string[] ? Given[number] : Given>, Value>
 >;
+/** Remedies, also of the facts that the sentence names. */
+type Remedies<Given extends Sentence> = readonly (Remedy | ((facts: FactsIn<Given, string>) => Remedy))[];
 
 interface Define {
-  <const Given extends Sentence>(sentence: Given, ...remedies: readonly Remedy[]): Definition<FactsIn<Given>>;
+  <const Given extends Sentence>(sentence: Given, ...remedies: Remedies<Given>): Definition<FactsIn<Given>>;
   <Facts>(sentence: (facts: Facts) => Said, http?: number): Definition<Facts>;
 }
 
@@ -37,14 +39,16 @@ const define = (exit: ExitStatus, usual = HTTP_OF_EXIT[exit]) =>
       ? { exit, http: more[0] ?? usual, sentence: given }
       : {
           ...{ exit, http: usual },
-          sentence: (facts: Readonly<Record<string, unknown>>) =>
-            says(
+          sentence: (facts: object) => {
+            const texts = Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, String(value)]));
+            return says(
               [given]
                 .flat()
                 .join('')
-                .replaceAll(/\{(\w+)\}/g, (_, name: string) => String(facts[name])),
-              ...(more as readonly Remedy[]),
-            ),
+                .replaceAll(/\{(\w+)\}/g, (_, name: string) => texts[name] ?? ''),
+              ...(more as Remedies<''>).map((each) => (typeof each === 'function' ? each(texts) : each)),
+            );
+          },
         }) as Define;
 
 export const badInput = define(EXIT.badInput);
@@ -57,7 +61,7 @@ interface DefineAnswer {
   <const Given extends Sentence>(
     http: number,
     sentence: Given,
-    ...remedies: readonly Remedy[]
+    ...remedies: Remedies<Given>
   ): Definition<FactsIn<Given>>;
   <Facts>(http: number, sentence: (facts: Facts) => Said): Definition<Facts>;
 }

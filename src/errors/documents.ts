@@ -107,26 +107,22 @@ export const DOCUMENTS = {
       `${f.number} was not issued by a month close (${f.purpose.replace('_', ' ')}), so it cannot be recomputed from ` +
       'ledger rows. Void it and issue a new one.',
   ),
-  payment_applied: refused<{ number: string; amount_paid: string; action: string }>(({ number, ...f }) =>
-    says(
-      `${number} cannot be ${f.action} while a payment of ${f.amount_paid} is applied to it.`,
-      seeDocument('See the payment', number),
-      toDo('Unapply it first', 'payment.unapply', { number }),
-      toDo('Reduce the invoice', 'invoice.credit', { number }, 'instead'),
-    ),
+  payment_applied: refused(
+    '{number} cannot be {action} while a payment of {amount_paid} is applied to it.',
+    ({ number }) => seeDocument('See the payment', number),
+    ({ number }) => toDo('Unapply it first', 'payment.unapply', { number }),
+    ({ number }) => toDo('Reduce the invoice', 'invoice.credit', { number }, 'instead'),
   ),
-  credit_used: refused<{ number: string; used: string; action: string }>((f) =>
-    says(
-      `${f.number} cannot be ${f.action}: ${f.used} of its credit has been used. Take that credit back, or keep the credit note and ` +
-        'correct the difference with later rows.',
-      toDo('Take the credit back first', 'credit.unapply', { creditNote: f.number }),
-    ),
+  credit_used: refused(
+    [
+      '{number} cannot be {action}: {used} of its credit has been used. Take that credit back, or keep the credit note and ',
+      'correct the difference with later rows.',
+    ],
+    ({ number }) => toDo('Take the credit back first', 'credit.unapply', { creditNote: number }),
   ),
-  document_written_off: refused<{ number: string; written_off: string; action: string }>(({ number, ...f }) =>
-    says(
-      `${number} cannot be ${f.action}: ${f.written_off} of it has been written off.`,
-      toDo('Undo that first', 'invoice.write_off_undone', { number }),
-    ),
+  document_written_off: refused(
+    '{number} cannot be {action}: {written_off} of it has been written off.',
+    ({ number }) => toDo('Undo that first', 'invoice.write_off_undone', { number }),
   ),
   credit_repeated: refused<{ number: string; amount: string; by: string; on: string }>(
     (f) =>
@@ -142,20 +138,18 @@ export const DOCUMENTS = {
   ]),
   credit_not_applicable: refused('{credit_note} cannot be applied to {number}: {reason}.', SEE.open),
   credit_amount_too_large: refused('{amount} is more than the {most} {what}. Give a smaller amount.'),
-  credit_not_applied: refused<{ credit_note: string; number: string }>((f) =>
-    says(
-      `No credit from ${f.credit_note} is applied to ${f.number}, so there is nothing to take back.`,
-      seeDocument('See where its credit went', f.credit_note),
-    ),
+  credit_not_applied: refused(
+    'No credit from {credit_note} is applied to {number}, so there is nothing to take back.',
+    ({ credit_note }) => seeDocument('See where its credit went', credit_note),
   ),
-  credit_covers_invoice: refused<{ credit_note: string; number: string }>(({ credit_note, number }) =>
-    says(
-      `${number} was issued with nothing due, because credit from ${credit_note} covers it: it has no payment page, ` +
-        'and its PDF asks for no payment. Voiding it frees the credit. Apply or refund that credit, then reissue the ' +
-        'invoice.',
-      toDo('Void it', 'invoice.void', { number }),
-      toDo('Then reissue it', 'invoice.rerun', { number }),
-    ),
+  credit_covers_invoice: refused(
+    [
+      '{number} was issued with nothing due, because credit from {credit_note} covers it: it has no payment page, ',
+      'and its PDF asks for no payment. Voiding it frees the credit. Apply or refund that credit, then reissue the ',
+      'invoice.',
+    ],
+    ({ number }) => toDo('Void it', 'invoice.void', { number }),
+    ({ number }) => toDo('Then reissue it', 'invoice.rerun', { number }),
   ),
   nothing_to_write_off: refused('{number} has no open balance to write off.'),
   not_written_off: refused('No part of {number} was written off, so there is nothing to undo.'),
@@ -163,11 +157,8 @@ export const DOCUMENTS = {
     '{number} has no payment link that can be changed: it has not been delivered, asks for no payment, ',
     "or prints another page's link.",
   ]),
-  link_revoked: refused<{ number: string }>(({ number }) =>
-    says(
-      `The payment link of ${number} is already revoked.`,
-      toDo('Make a new one', 'invoice.link_rotate', { number }),
-    ),
+  link_revoked: refused('The payment link of {number} is already revoked.', ({ number }) =>
+    toDo('Make a new one', 'invoice.link_rotate', { number }),
   ),
   document_on_hold: refused<{ number: string; since: string; reason: string }>(({ number, ...f }) =>
     says(
@@ -175,11 +166,8 @@ export const DOCUMENTS = {
       toDo('Release it', 'invoice.release', { number }),
     ),
   ),
-  invoice_disputed: refused<{ number: string; since: string; amount: string }>(({ number, ...f }) =>
-    says(
-      `${f.amount} of ${number} has been in dispute since ${f.since}.`,
-      toDo('Close the dispute first', 'dispute.close', { number }),
-    ),
+  invoice_disputed: refused('{amount} of {number} has been in dispute since {since}.', ({ number }) =>
+    toDo('Close the dispute first', 'dispute.close', { number }),
   ),
   invoice_not_disputed: refused('{number} has no open dispute.', SEE.disputes),
   dispute_exceeds_balance: refused(

@@ -1,6 +1,6 @@
 import { fieldName } from '#field-names';
 import { SEE, toDo, toRun } from '#remedy';
-import { answer, badInput, bullets, FieldProblem, refused, says } from './definition.ts';
+import { answer, badInput, bullets, FieldProblem, refused } from './definition.ts';
 
 export const PARTNERS = {
   partners_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
@@ -10,19 +10,14 @@ export const PARTNERS = {
   arrangement_change: refused('Cannot change the arrangement of partner {partner_id}: {reason}.'),
   partner_parent_invalid: badInput('No partner was imported: partner {partner_id} cannot have this parent: {reason}.'),
   partner_unknown: answer(404, 'No such partner: {partner_id}.', SEE.partners),
-  reminders_not_paused: refused<{ partner_id: string }>((f) =>
-    says(
-      `The reminders of partner ${f.partner_id} are not paused.`,
-      toDo('Pause them', 'reminder.pause', { partnerId: f.partner_id }),
-    ),
+  reminders_not_paused: refused('The reminders of partner {partner_id} are not paused.', ({ partner_id }) =>
+    toDo('Pause them', 'reminder.pause', { partnerId: partner_id }),
   ),
   webhook_url_invalid: badInput('Events cannot be sent to {url}: it {reason}. Ask the partner for another URL.'),
-  webhook_missing: badInput<{ partner_id: string }>((f) =>
-    says(
-      `Partner ${f.partner_id} has no webhook.`,
-      toDo('Set one', 'webhook.set', { partnerId: f.partner_id }),
-      toRun('See all webhooks', 'webhook list'),
-    ),
+  webhook_missing: badInput(
+    'Partner {partner_id} has no webhook.',
+    ({ partner_id }) => toDo('Set one', 'webhook.set', { partnerId: partner_id }),
+    toRun('See all webhooks', 'webhook list'),
   ),
   webhook_position_unknown: badInput<{ partner_id: string; position: number; last: number; archived: number }>((f) =>
     f.position > f.last

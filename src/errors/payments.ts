@@ -88,8 +88,8 @@ export const PAYMENTS = {
   payout_unknown: refused('No such payout: {payout_id}.', toRun('See all payouts', PAYOUTS)),
   payout_settled: refused('Payout {payout_id} is already settled.', toRun('See what it contained', PAYOUTS)),
   payout_not_settled: refused('Payout {payout_id} cannot be settled: {reason}.', toRun('See open payouts', PAYOUTS)),
-  credit_not_refundable: refused<{ number: string; reason: string }>((f) =>
-    says(`${f.number} cannot be refunded: ${f.reason}.`, seeDocument('See its open credit', f.number)),
+  credit_not_refundable: refused('{number} cannot be refunded: {reason}.', ({ number }) =>
+    seeDocument('See its open credit', number),
   ),
   refund_repeated: refused<{ number: string; amount: string; on: string; reference: string }>(
     (f) =>

@@ -19,19 +19,14 @@ export const PEOPLE = {
       toDo('Invite the person as a new user', 'user.invite', { login: f.login }),
     ),
   ),
-  user_active: refused<{ login: string }>(({ login }) =>
-    says(
-      `${login} is an active user, whose name and address are needed.`,
-      toDo('Deactivate the user first', 'user.deactivate', { login }),
-    ),
+  user_active: refused('{login} is an active user, whose name and address are needed.', ({ login }) =>
+    toDo('Deactivate the user first', 'user.deactivate', { login }),
   ),
   nothing_to_erase: refused('The ledger has no personal data of this person that could be erased.'),
-  user_exists: refused<{ login: string }>(({ login }) =>
-    says(
-      `${login} is already a user.`,
-      toDo('Change the roles', 'user.role', { login }),
-      toDo('Make a new sign-in link', 'user.link', { login }),
-    ),
+  user_exists: refused(
+    '{login} is already a user.',
+    ({ login }) => toDo('Change the roles', 'user.role', { login }),
+    ({ login }) => toDo('Make a new sign-in link', 'user.link', { login }),
   ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
     // The sentence must not reveal whether another partner's item exists.
@@ -45,11 +40,9 @@ export const PEOPLE = {
     (f) => `The access of ${f.login} ended on ${f.until}. An administrator can extend it.`,
     403,
   ),
-  limits_of_viewers_only: refused<{ login: string; role: string }>((f) =>
-    says(
-      `${f.login} has the role ${f.role}. Only the access of a viewer can be limited to months or end by itself.`,
-      toDo('Revoke the role', 'user.role', { login: f.login, revoke: [f.role] }),
-    ),
+  limits_of_viewers_only: refused(
+    '{login} has the role {role}. Only the access of a viewer can be limited to months or end by itself.',
+    ({ login, role }) => toDo('Revoke the role', 'user.role', { login, revoke: [role] }),
   ),
   role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>((f) =>
     says(

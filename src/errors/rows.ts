@@ -8,12 +8,10 @@ export const ROWS = {
   ),
   held_row_unknown: refused('No such held row: {held_row_id}.', SEE.held),
   held_row_decided: refused('Held row {held_row_id} is already {decision}, and a decision is final.', SEE.held),
-  held_row_is_reversal: refused<{ held_row_id: number }>((f) =>
-    says(
-      `Held row ${f.held_row_id} is a reversal. Nothing was recorded.`,
-      toDo('Grant it', 'reversal.grant', { row: String(f.held_row_id) }, 'if our share goes back'),
-      toDo('Refuse it', 'reversal.refuse', { row: String(f.held_row_id) }, 'if it does not'),
-    ),
+  held_row_is_reversal: refused(
+    'Held row {held_row_id} is a reversal. Nothing was recorded.',
+    ({ held_row_id }) => toDo('Grant it', 'reversal.grant', { row: held_row_id }, 'if our share goes back'),
+    ({ held_row_id }) => toDo('Refuse it', 'reversal.refuse', { row: held_row_id }, 'if it does not'),
   ),
   held_row_no_reversal: refused('Held row {held_row_id} is not a reversal.', SEE.held),
   held_row_invalid: refused<{ held_row_id: number; reason: string; is_request: boolean }>((f) => {

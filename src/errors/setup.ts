@@ -26,11 +26,8 @@ export const SETUP = {
       `The proposal for ${fieldWords(f.section).toLowerCase()} is invalid:\n${bullets(f.problems.map(inFieldWords))}\n` +
       'Correct these fields.',
   ),
-  settings_unchanged: refused<{ section: string }>((f) =>
-    says(
-      `These settings are already in force: ${f.section}. Change them first.`,
-      toDo('Then adopt them', 'settings.adopt', { section: f.section }),
-    ),
+  settings_unchanged: refused('These settings are already in force: {section}. Change them first.', ({ section }) =>
+    toDo('Then adopt them', 'settings.adopt', { section }),
   ),
   settings_incomplete: refused<{ file: string; missing: readonly string[] }>((f) =>
     says(

@@ -63,11 +63,9 @@ export const SPLITS = {
       `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
       `Choose one with ${fieldName('account')}.`,
   ),
-  balance_transaction_matched: refused<{ balance_transaction: string }>(({ balance_transaction }) =>
-    says(
-      `Balance transaction ${balance_transaction} is already fully matched.`,
-      toDo('Undo a match', 'processor.unmatch', { balance_transaction }),
-    ),
+  balance_transaction_matched: refused(
+    'Balance transaction {balance_transaction} is already fully matched.',
+    ({ balance_transaction }) => toDo('Undo a match', 'processor.unmatch', { balance_transaction }),
   ),
   balance_transaction_not_open: refused(
     [
