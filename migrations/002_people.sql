@@ -288,7 +288,6 @@ CREATE TABLE user_roles (
 CREATE INDEX user_roles_of_user ON user_roles (user_id, user_role_id);
 CALL make_fact_of_event('user_roles', while_paused => true);
 
--- With their logins and names.
 CREATE VIEW active_users AS
 SELECT u.user_id, u.kind, personal(u.login) COLLATE "C" AS login, personal(u.name) AS name, u.follows, u.recorded_at,
        u.event_id
@@ -402,7 +401,6 @@ CREATE TABLE sessions (
     CONSTRAINT session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   user_id bigint NOT NULL REFERENCES users,
   method text NOT NULL CONSTRAINT session_method_known CHECK (method IN ('link', 'passkey', 'provider')),
-  -- The network and browser at the sign-in.
   network text NOT NULL,
   browser text NOT NULL,
   created_at timestamptz NOT NULL,

@@ -132,7 +132,6 @@ CREATE TABLE policies (
   price_minimum numeric CONSTRAINT price_minimum_range CHECK (price_minimum >= 0),
   -- The highest total of one quote with its requotes, in the partner's currency; NULL means no limit for this policy.
   largest_price numeric CONSTRAINT largest_price_positive CHECK (largest_price > 0),
-  -- The partner's order for the sales under this policy, or empty.
   purchase_order text NOT NULL DEFAULT '',
   inactive_since timestamptz,
   PRIMARY KEY (partner_id, policy_id),
@@ -140,11 +139,9 @@ CREATE TABLE policies (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'policies');
 
--- The name of a policy on documents, with the partner's order.
 CREATE FUNCTION printed_name(policy policies) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN policy.name || CASE policy.purchase_order WHEN '' THEN '' ELSE ', PO ' || policy.purchase_order END;
 
--- The rate of the partner's cut on a day in the partner's time zone.
 CREATE FUNCTION cut_rate_on(policy policies, day date) RETURNS numeric STABLE PARALLEL SAFE LANGUAGE sql
 RETURN coalesce((
   SELECT (each->>'rate')::numeric FROM jsonb_array_elements(policy.dated_cut_rates) WITH ORDINALITY AS e (each, nth)

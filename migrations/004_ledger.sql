@@ -68,7 +68,6 @@ CREATE TABLE book_closes (
 );
 CALL make_fact('book_closes');
 
--- The nonzero balance of every account at the end of a month with closed books.
 CREATE TABLE book_balances (
   month billing_month NOT NULL CONSTRAINT book_balance_of_closed_books
     REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
@@ -189,7 +188,6 @@ CREATE TABLE ledger_rows (
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
   order_reference text COLLATE "C",
-  -- The first and the last day of cover.
   cover_from date,
   cover_to date,
   time_zone text NOT NULL,

@@ -38,7 +38,6 @@ CREATE TABLE quotes (
 CREATE INDEX quotes_of_partner ON quotes (partner_id, quoted_at);
 CREATE INDEX quotes_expired ON quotes (expires_at, quote_id);
 
--- The ledger row that was recorded when a quote was accepted.
 CREATE TABLE quote_acceptances (
   quote_id text COLLATE "C" PRIMARY KEY,
   partner_id text COLLATE "C" NOT NULL,
@@ -173,7 +172,6 @@ CREATE TABLE late_requests (
   quote_id text COLLATE "C" NOT NULL,
   body text NOT NULL,
   requested_at timestamptz NOT NULL,
-  -- What the call would have answered.
   status integer,
   answer text,
   answered_at timestamptz,

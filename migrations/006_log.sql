@@ -64,7 +64,6 @@ CREATE TABLE month_partners (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  -- When the latest of the rows was accepted.
   last_accepted_at timestamptz NOT NULL,
   -- In Base64.
   root text NOT NULL CONSTRAINT month_partner_root_form CHECK (root ~ '^[A-Za-z0-9+/]{43}=$'),

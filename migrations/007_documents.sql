@@ -456,7 +456,6 @@ CREATE TABLE write_offs (
 CREATE INDEX write_offs_of_document ON write_offs (document_id);
 CALL make_entry('write_offs');
 
--- A write-off that was undone: the invoice is open again, for example because the partner pays after all.
 CREATE TABLE write_off_reversals (
   write_off_id bigint PRIMARY KEY REFERENCES write_offs,
   reason text NOT NULL CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),

@@ -270,7 +270,6 @@ SELECT document_id, 8, recorded_at, 'portal_delivered',
        jsonb_build_object('on', delivered_on, 'reference', reference), event_id
 FROM portal_deliveries;
 
--- Queues one e-mail for each of these documents, with a permanent Message-ID.
 CREATE FUNCTION queue_document_emails(
   document_ids bigint[], asked_for text, addressed_to text, event_id bigint, mail_domain text, now timestamptz
 ) RETURNS void LANGUAGE sql AS $$

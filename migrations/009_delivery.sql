@@ -164,7 +164,6 @@ CREATE TABLE checkout_invoices (
   document_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The invoice's balance when the checkout was made.
   amount numeric NOT NULL CONSTRAINT checkout_invoice_amount_positive CHECK (amount > 0),
   PRIMARY KEY (checkout_id, position),
   CONSTRAINT checkout_invoice_once UNIQUE (checkout_id, document_id),

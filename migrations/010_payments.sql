@@ -21,7 +21,6 @@ CREATE TABLE bank_statements (
   -- The value that the file states, or NULL if the file states none.
   opening numeric,
   closing numeric,
-  -- The day of the closing balance.
   closed_on date,
   credits numeric NOT NULL,
   debits numeric NOT NULL,
@@ -227,7 +226,6 @@ CREATE TABLE forgotten_payer_accounts (
 CALL make_fact_of_event('forgotten_payer_accounts');
 CALL keep_personal('forgotten_payer_accounts', 'payer_account');
 
--- Cash application.
 
 CREATE TABLE payment_applications (
   payment_application_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -281,7 +279,6 @@ CREATE INDEX small_differences_of_document ON small_differences (document_id);
 CALL make_entry('small_differences');
 CREATE INDEX small_differences_of_event ON small_differences (event_id);
 
--- Suggestions for finance to confirm: a document that a payment may pay, or a payment that it may duplicate.
 CREATE TABLE payment_suggestions (
   payment_suggestion_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
@@ -970,7 +967,6 @@ FROM documents d JOIN document_balances b USING (document_id)
 WHERE d.document = 'credit_note' AND b.status = 'open'
   AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id);
 
--- The effects of payments and refunds on a document, for its history.
 CREATE VIEW payment_history AS
 SELECT a.document_id, a.recorded_at AS at, 'paid' AS action,
        jsonb_build_object('amount', a.amount::text, 'reference', personal(p.reference),

@@ -1,7 +1,16 @@
 /** SQL of archived months (migrations/016_archive.sql). */
 import { asTableOwner } from '#database/grants';
 import { LOCKS, takeLock } from '#database/locks';
-import { execute, query, queryOne, Transaction } from '#database/transaction';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingColumn,
+  queryingValue,
+  queryOne,
+  Transaction,
+} from '#database/transaction';
 import { GROUP_AMOUNTS, GROUP_COLUMNS, GROUP_TIMES, groupsOf } from '#ledger/row-groups.sql';
 import { saleKind } from '#ledger/running-lines.sql';
 import { ColdMonth } from '#log/derive';
@@ -37,8 +46,8 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
     tx,
     `SELECT f.*, a.store
      FROM archived_files f JOIN archived_months a USING (month) JOIN archived_postings p USING (month)
-     WHERE f.month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9999-12')
-       AND (:after::bigint IS NULL OR a.last_no > :after::bigint AND a.first_no <= :upTo::bigint)
+     WHERE f.month >= coalesce(:from, '') AND p.after < coalesce(:to, '9999-12')
+       AND (:after::bigint IS NULL OR a.last_no > :after AND a.first_no <= :upTo)
        AND (:partnerIds::text[] IS NULL OR EXISTS (
          SELECT FROM unnest(:partnerIds::text[]) AS p (id)
          WHERE p.id COLLATE "C" BETWEEN f.partner_from AND f.partner_to))
@@ -52,15 +61,13 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
 /**
  * Keeps the archives as they are until the transaction ends, if each of its statements has its own snapshot.
  */
-export const keepArchives = (tx: Transaction) =>
-  execute(
-    tx,
-    `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})
-     WHERE current_setting('transaction_isolation') = 'read committed'`,
-  );
+export const keepArchives = executing(`
+  SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})
+  WHERE current_setting('transaction_isolation') = 'read committed'`);
 
-export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
-  query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
+export const readColdMonths = querying<ColdMonth>(
+  'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month',
+);
 
 /** The rows of a scope that closes of archived months counted. */
 export async function countArchived(tx: Transaction, { partnerIds, from, to }: RowScope) {
@@ -68,8 +75,8 @@ export async function countArchived(tx: Transaction, { partnerIds, from, to }: R
     tx,
     `SELECT coalesce(sum(m.entries), 0)::bigint AS entries
      FROM month_partners m JOIN archived_postings p USING (month)
-     WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds::text[]))
-       AND month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')`,
+     WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds))
+       AND month >= coalesce(:from, '') AND p.after < coalesce(:to, '9')`,
     { partnerIds: partnerIds ?? null, from: from ?? null, to: to ?? null },
   );
   return entries;
@@ -91,19 +98,16 @@ export const readStated = (
                                 trim_scale(partner_cut), trim_scale(invoice_amount),
                                 ${time('last_accepted_at')}, root)) AS lines
      FROM month_partners
-     WHERE month = ANY (:months::text[]) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds::text[]))
+     WHERE month = ANY (:months) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds))
      GROUP BY month, partner_id`,
     { months, partnerIds: partnerIds ?? null },
   );
 
 /** Makes the tables for copies in a session that has none. */
-export const openArchive = (tx: Transaction) => execute(tx, 'SELECT open_archive()');
+export const openArchive = executing('SELECT open_archive()');
 
 /** Whether this session has the tables for copies. */
-export async function hasTable(tx: Transaction) {
-  const sql = `SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL AS there`;
-  return (await queryOne<{ there: boolean }>(tx, sql)).there;
-}
+export const hasTable = queryingValue<boolean>(`SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL`);
 
 /** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
 export const STAGED_IDS = `COPY (
@@ -130,10 +134,7 @@ export const quotesOf = (month: Month) => `COPY (
   WHERE p.month = '${month}') TO STDOUT`;
 
 /** The partners that rows are staged for. */
-export const readStagedPartners = async (tx: Transaction) =>
-  (await query<{ id: string }>(tx, 'SELECT DISTINCT partner_id AS id FROM staged WHERE code IS NULL')).map(
-    ({ id }) => id,
-  );
+export const readStagedPartners = queryingColumn<string>('SELECT DISTINCT partner_id FROM staged WHERE code IS NULL');
 
 export const copyInto = (columns: readonly string[]) => `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
 
@@ -174,10 +175,7 @@ export const QUOTE_LINES = lines(NAMED_QUOTES);
 export const HOT_LINES = lines('SELECT partner_id, quote_id FROM ONLY ledger_rows');
 
 /** Whether facts name rows or quotes that may be archived. */
-export async function namesArchived(tx: Transaction) {
-  const sql = `SELECT EXISTS (${NAMED}) OR EXISTS (${NAMED_QUOTES}) AS named`;
-  return (await queryOne<{ named: boolean }>(tx, sql)).named;
-}
+export const namesArchived = queryingValue<boolean>(`SELECT EXISTS (${NAMED}) OR EXISTS (${NAMED_QUOTES})`);
 
 const among = (names: readonly string[], name: string) => names.includes(name);
 const groupText = (name: string) =>
@@ -191,12 +189,9 @@ export const storedGroups = (months: readonly Month[]) => `COPY (
                   AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;
 
 /** Removes from the copies those that are there twice. */
-export const keepOneCopy = (tx: Transaction) =>
-  execute(
-    tx,
-    `DELETE FROM pg_temp.archived_rows a USING pg_temp.archived_rows b
-     WHERE (a.partner_id, a.posted_month, a.entry_id) = (b.partner_id, b.posted_month, b.entry_id) AND a.ctid > b.ctid`,
-  );
+export const keepOneCopy = executing(`
+  DELETE FROM pg_temp.archived_rows a USING pg_temp.archived_rows b
+  WHERE (a.partner_id, a.posted_month, a.entry_id) = (b.partner_id, b.posted_month, b.entry_id) AND a.ctid > b.ctid`);
 
 /** Removes from the copies the rows that ledger_rows has, and describes the others to the planner. */
 export async function keepOnlyMoved(tx: Transaction) {
@@ -209,7 +204,7 @@ export async function keepOnlyMoved(tx: Transaction) {
 }
 
 /** Describes the copies to the planner. */
-export const describeCopies = (tx: Transaction) => execute(tx, 'SELECT analyze_archive()');
+export const describeCopies = executing('SELECT analyze_archive()');
 
 /** Keeps the months of archived sales that rows of an event reverse, for documents (ledger/running-lines.sql.ts). */
 export const keepReversedSales = (tx: Transaction, eventId: number) =>
@@ -221,7 +216,7 @@ export const keepReversedSales = (tx: Transaction, eventId: number) =>
      JOIN pg_temp.archived_rows q ON q.partner_id = e.partner_id
        AND coalesce(q.requote_id, q.quote_id) = coalesce(e.requote_id, e.quote_id)
        AND q.kind = ${saleKind('e')}
-     WHERE e.event_id = :eventId::bigint AND e.kind = 'reversal'
+     WHERE e.event_id = :eventId AND e.kind = 'reversal'
      ON CONFLICT DO NOTHING`,
     { eventId },
   );
@@ -262,7 +257,7 @@ export async function countPresent(tx: Transaction, month: Month, previous: Mont
   const { entries } = await queryOne<{ entries: number }>(
     tx,
     `SELECT count(*) AS entries FROM ONLY ledger_rows
-     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month`,
+     WHERE posted_month > coalesce(:previous, '') AND posted_month <= :month`,
     { month, previous },
   );
   return entries;
@@ -298,7 +293,7 @@ export async function moveMonth(
     );
     const { moved } = await queryOne<{ moved: number }>(
       tx,
-      `SELECT archive_month(:month, :store, :files::json, :day::date, :now::timestamptz, :eventId::bigint) AS moved`,
+      `SELECT archive_month(:month, :store, :files::json, :day, :now, :eventId) AS moved`,
       { ...given, files },
     );
     return moved;

@@ -49,7 +49,6 @@ export type Moved = Readonly<{
   month: Month;
   store: string;
   entries: number;
-  /** The rows that left the database. */
   moved: number;
   /** The month's rows that stay, because their quotes can still change. */
   stay: number;

@@ -147,7 +147,7 @@ export async function proveBeside(path: string): Promise<Proof> {
 export async function proveAll(
   found: readonly string[],
   { held, options, jobs }: { held: readonly string[]; options: readonly string[]; jobs: number },
-): Promise<Proof[]> {
+) {
   const paths = [...new Set(found)].sort();
   const isMonth = (path: string) => path.endsWith('.statement');
   // A missing DuckDB is refused before any process.

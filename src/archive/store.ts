@@ -37,7 +37,6 @@ export type Part = Readonly<{ from: string; last: string; entries: number; copy:
 export interface Reading {
   /** What follows FROM: all rows of the files, with the archived month as `billed`. */
   readonly rows: string;
-  /** The leaf of a row as a text. */
   readonly leaf: string;
   /** The functions that make an array of rows, and a JSON object. */
   readonly json: readonly [array: string, object: string];
@@ -155,7 +154,7 @@ export function otherTotals(found: readonly string[], stated: readonly string[])
 }
 
 /** Compares the checkpoint of a month with the three lines of those that are held elsewhere. */
-export function compareHeld(proof: Proof, held: readonly string[]): Proof {
+export function compareHeld(proof: Proof, held: readonly string[]) {
   const { checkpoint, wrong } = proof;
   if (checkpoint === undefined) return proof;
   const [origin, size] = checkpoint.split('\n');

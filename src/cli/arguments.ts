@@ -1,4 +1,4 @@
-/** Command arguments, checked as they are parsed. Refusal: argument_invalid. */
+/** Command arguments, checked as they are parsed. */
 import { DATE, INSTANT, LINE, MONTH } from '#actions/fields';
 import { refuse } from '#errors/refusals';
 

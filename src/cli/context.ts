@@ -31,10 +31,7 @@ type ContextOptions = DatabaseOptions &
 const LOOK_MILLISECONDS = 1000;
 
 /** Runs `work` with an open context. Unless the command only reads, changed settings are recorded first. */
-export async function withContext<Result>(
-  work: (context: Context) => Promise<Result>,
-  options: ContextOptions = {},
-): Promise<Result> {
+export async function withContext<Result>(work: (context: Context) => Promise<Result>, options: ContextOptions = {}) {
   const environment = readEnvironment();
   const settings = readCheckedSettings(environment);
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);

@@ -50,7 +50,7 @@ const LEAST_FREE_CONNECTIONS = 50;
 const PATIENCE_MILLISECONDS = 10_000;
 
 /** Runs all checks, in the order in which an operator would fix problems. */
-export async function examine(): Promise<Finding[]> {
+export async function examine() {
   const found = [...checkNode(), ...checkTimeZones()];
   const environment = attempt('environment', found, readEnvironment);
   if (environment === undefined) return found;
@@ -153,7 +153,6 @@ async function checkDatabase(environment: Environment, stated: Settings | undefi
   }
 }
 
-/** Which sections were adopted, and what the files state otherwise. */
 function checkInForce(context: Installation): Finding[] {
   const { adopted = [] } = context.settings.sections ?? {};
   const others = SECTION_NAMES.filter((section) => !adopted.includes(section));
@@ -180,7 +179,7 @@ async function checkSchema(tx: Transaction): Promise<Finding[]> {
 }
 
 /** Whether the files of archived months are there, with the library that reads them. Says where they are. */
-export async function checkStores(tx: Transaction, environment: Environment): Promise<Finding[]> {
+export async function checkStores(tx: Transaction, environment: Environment) {
   const cold = await readColdMonths(tx);
   if (cold.length === 0) return [];
   const stores = [...new Set(cold.map(({ store }) => store))];
@@ -262,7 +261,7 @@ export async function checkDkim(
   context: Readonly<{ environment: Pick<Environment, 'dkimKey'>; settings: Settings }>,
   resolver: TxtResolver = new Resolver({ timeout: PATIENCE_MILLISECONDS / 4, tries: 2 }),
   patience = PATIENCE_MILLISECONDS,
-): Promise<Finding[]> {
+) {
   const record = dkimRecord(context);
   if (record === null) return [];
   const late = setTimeout(() => resolver.cancel(), patience);

@@ -87,7 +87,7 @@ const inClauses = (sentences: string) =>
     .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))
     .join('; ');
 
-/** Reads a file, or stdin if the name is '-'. Refusal: file_unreadable. */
+/** Reads a file, or stdin if the name is '-'. */
 export function readInput(name: string): Buffer {
   try {
     return readFileSync(name === '-' ? 0 : name);

@@ -86,7 +86,7 @@ const failed = (log: pino.Logger) => (error: unknown) => {
 };
 
 /** Daily: sends payment reminders by the dunning levels in the settings. */
-export function runRemind(): Promise<number> {
+export function runRemind() {
   return runJob('remind', async (job) => {
     // First, because partners who have paid must get no reminder.
     await processPendingEvents(job);
@@ -100,7 +100,7 @@ export function runRemind(): Promise<number> {
 }
 
 /** Hourly: closes due months, delivers documents, and closes due books. Exit 4 if a month stays open too long. */
-export function runMonthClose(): Promise<number> {
+export function runMonthClose() {
   return runJob('month-close', async (job) => {
     const { database, log } = job;
     let refusal: unknown;
@@ -180,7 +180,7 @@ function logRefused(log: pino.Logger, error: unknown) {
 }
 
 /** Every ten minutes: delivers undelivered documents. */
-export function runDeliver(): Promise<number> {
+export function runDeliver() {
   return runJob('deliver', async (job) => {
     await processPendingEvents(job);
     await deliverAll(job, logOf(job.log));
@@ -190,7 +190,7 @@ export function runDeliver(): Promise<number> {
 }
 
 /** Daily: e-mails the status to operations for a new item, and again after a week. Of two hosts, only one sends it. */
-export const runWatch = (): Promise<number> =>
+export const runWatch = () =>
   runJob('watch', (job) => oneAtATime(job.database.connection, LOCKS.watch, () => tellOperations(job)), {
     whilePaused: true,
   });
@@ -224,7 +224,7 @@ async function tellOperations(job: Job) {
 }
 
 /** Nightly: runs all checks of `verify`. Exit 4: a check found a difference. */
-export function runVerify(): Promise<number> {
+export function runVerify() {
   return runJob(
     'verify',
     async ({ environment, database, actor: { host }, log }) => {
@@ -247,7 +247,7 @@ export function runVerify(): Promise<number> {
 }
 
 /** Nightly: deletes data that is no longer needed. */
-export function runPurge(): Promise<number> {
+export function runPurge() {
   return runJob('purge', async (job) => {
     job.log.info(await purge(job.database, job), 'deleted');
     return EXIT.done;
@@ -255,7 +255,7 @@ export function runPurge(): Promise<number> {
 }
 
 /** Daily: reads the connected accounts and reconciles the latest months. Exit 4: an exception is open. */
-export function runReconcile(): Promise<number> {
+export function runReconcile() {
   return runJob('reconcile', async (job) => {
     const { environment, settings, database, log, name } = job;
     let failed: number = EXIT.done;
@@ -305,7 +305,6 @@ async function unsent({ database, environment, log }: Job) {
   return [...needing.documents, ...needing.others, ...failures];
 }
 
-/** What stops a month, each as an item that is reported. */
 const stopsOf = ({ code, facts }: Refusal) =>
   code === 'feeds_in_doubt'
     ? (facts['doubts'] as readonly Doubt[]).map(
@@ -315,7 +314,6 @@ const stopsOf = ({ code, facts }: Refusal) =>
       ? [`${facts['month']} is empty`]
       : [];
 
-/** Returns 4 if an item is to be reported now, otherwise 0. */
 const exitFor = async (job: Job, needing: readonly string[]) =>
   (await tell(job, needing)).length > 0 ? EXIT.attention : EXIT.done;
 

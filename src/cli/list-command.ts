@@ -134,7 +134,6 @@ function inTable(value: Value, { look, type }: Column<unknown>) {
   return look === 'quiet' && value.isZero() ? '' : groupThousands(value.toString());
 }
 
-/** Shows a time to the minute in UTC, and a date as its day. */
 const inTime = (text: string, type: Column<unknown>['type']) =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 

@@ -65,7 +65,7 @@ export function openOutput(json: boolean, by: string | null): Output {
   };
 }
 
-/** Writes an output file. With `wx`, an existing file is not replaced. Refusal: file_unwritable. */
+/** Writes an output file. With `wx`, an existing file is not replaced. */
 export function writeFileAsked(file: string, content: Buffer | string, flag: 'w' | 'wx' = 'w') {
   try {
     writeFileSync(file, content, { flag });

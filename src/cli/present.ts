@@ -39,7 +39,7 @@ export async function present(
   value: unknown,
   sheet: () => Sheet,
   people: () => string,
-): Promise<void> {
+) {
   const { output } = context;
   checkPresentable(output, options);
   const { format, out } = options;

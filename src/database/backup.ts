@@ -139,7 +139,7 @@ const FILLED_BY_TRIGGERS = ['unallocated_balance_transactions', 'account_months'
  * All our tables, in an order in which they can be filled. The tables are read from the catalog, so that none is
  * forgotten.
  */
-export async function readTables(tx: Transaction): Promise<Table[]> {
+export async function readTables(tx: Transaction) {
   const found = await query<Table>(
     tx,
     `SELECT c.relname AS name, pg_table_size(c.oid) AS bytes,
@@ -265,7 +265,6 @@ async function writeContent(
 
 const line = (content: object) => Buffer.from(`${JSON.stringify(content)}\n`);
 
-/** Streams a table's rows at the speed at which they are written. Returns their number. */
 async function copyRows(tx: Transaction, { name, columns }: Table, write: (content: Buffer) => Promise<void>) {
   let rows = 0;
   await copyOut(tx, `COPY (SELECT ${columnList(columns)} FROM ${quoted(name)}) TO STDOUT`, (chunk) => {

@@ -110,7 +110,6 @@ export class Claims {
 }
 
 type Work = Readonly<{
-  /** How many items are in progress at once. */
   atOnce: number;
   /**
    * How many items are claimed in advance, so that no worker waits for a claim. No other process can claim these items.

@@ -1,6 +1,6 @@
 /**
  * Creates the data directory of the embedded PostgreSQL server, and starts and stops a server for it. embedded.ts
- * decides when. Refusal: embedded_server.
+ * decides when.
  *
  * Root starts the server as a different user, who may not be allowed to enter the parent folders (mode 0700). The
  * server therefore starts in its data directory, refers to it as /proc/self/cwd, and opens its socket in it.
@@ -93,7 +93,6 @@ async function chooseAccount(folder: string) {
 
 export const isCreated = ({ data }: Cluster) => existsSync(join(data, 'PG_VERSION'));
 
-/** The path of the data directory for a program that is started in it. */
 const pathFor = ({ account }: Cluster, data: string) => (account.switched ? '/proc/self/cwd' : data);
 
 /**

@@ -14,7 +14,7 @@ import { connectionUrl } from './address.ts';
 import { Prepare, withElsewhere } from './elsewhere.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { checkUnmigrated, Fitness, fitnessOf } from './fitness.ts';
-import { MigrationResult, migrate, migrationName, pendingMigrations } from './migrate.ts';
+import { MigrationResult, migrate, pendingMigrations, refuseUnmigrated } from './migrate.ts';
 import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
@@ -112,8 +112,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     // A standby is refused even for reading: it may be behind, and only replica.ts waits until it has caught up.
     await checkUnmigrated(owner, server.name);
     if (!options.unmigrated) {
-      const pending = await pendingMigrations(owner);
-      if (pending.length > 0) throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
+      await refuseUnmigrated(owner);
       await checkEnvironment(owner, environment);
     }
   } catch (error) {
@@ -245,7 +244,6 @@ function lookingThrough(app: pg.Pool, look: Look | undefined) {
   };
 }
 
-/** Waits for work in progress and closes the pools. Safe to repeat. */
 async function endPools(pools: readonly pg.Pool[]) {
   await Promise.all(pools.map((pool) => (pool.ending ? undefined : pool.end())));
 }
@@ -259,8 +257,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
     await checkServer(app, server.name);
     const { databaseUrl } = environment;
     await awaitReplica(app, server.name, databaseUrl === undefined ? undefined : serverAt('DATABASE_URL', databaseUrl));
-    const pending = await pendingMigrations(app);
-    if (pending.length > 0) throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
+    await refuseUnmigrated(app);
     await checkEnvironment(app, environment);
   } catch (error) {
     await close();

@@ -75,7 +75,6 @@ async function leave(cluster: Cluster, lease: pg.Client) {
   }
 }
 
-/** Joins the server. If no server answers, starts one first. */
 async function enterOrStart(cluster: Cluster) {
   if (!isCreated(cluster)) await createCluster(cluster);
   const since = performance.now();

@@ -1,7 +1,7 @@
 /**
  * The privileges of the role reckoner_app. Each `migrate` grants the privileges again, because the role may be newer
  * than the tables, or the tables may come from a dump of a cluster with other roles. The grants are the same as in
- * migrations/schema.sql, which a test compares with the result of the migrations. Refusal: database_not_owner.
+ * migrations/schema.sql, which a test compares with the result of the migrations.
  */
 import { readFileSync } from 'node:fs';
 import { refuse } from '#errors/refusals';
@@ -35,7 +35,6 @@ type Ownership = Readonly<{
   owns: boolean;
 }>;
 
-/** The owner of our tables, or undefined if there are no tables. */
 async function readOwnership(pool: Queryable) {
   const { rows } = await pool.query(
     `SELECT current_user AS login, pg_get_userbyid(relowner) AS owner,

@@ -2,7 +2,7 @@
  * Runs migrations: the SQL files in the folder `migrations`, in the order of their names. Refusals:
  * database_not_migrated, database_newer, database_unreleased, database_foreign, database_not_owner, database_busy.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const readMigration = (name: string) => readFileSync(join(FOLDER, `${name}.sql`)
 /** The id of a migration as a database stores it: the name, and a hash of the text without comments. */
 const idOf = (name: string) => {
   const statements = readMigration(name).replaceAll(/^ *(--.*)?\n/gm, '');
-  return `${name}.${createHash('sha256').update(statements).digest('hex').slice(0, 12)}`;
+  return `${name}.${hash('sha256', statements).slice(0, 12)}`;
 };
 
 /**
@@ -66,7 +66,7 @@ const PATIENCE: MigrationPatience = { lock: 300, table: 10 };
 /**
  * Runs `work` while no migration runs. With `alone`, `work` may migrate; with `shared`, other work that only needs an
  * unchanged schema may run at the same time. The lock has its own connection, because the lock must be held before a
- * snapshot is taken. Refusal: database_busy.
+ * snapshot is taken.
  */
 export async function whileNobodyMigrates<Result>(
   connection: pg.ClientConfig,
@@ -196,6 +196,11 @@ export async function pendingMigrations(owner: Queryable) {
   return missingMigrations(done);
 }
 
+export async function refuseUnmigrated(owner: Queryable) {
+  const pending = await pendingMigrations(owner);
+  if (pending.length > 0) throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
+}
+
 export const missingMigrations = (done: readonly string[]) => MIGRATIONS.filter((id) => !done.includes(id));
 
 /** Refuses a database with migrations that this version does not have. */
@@ -219,7 +224,7 @@ export function otherMigrations(ids: readonly string[]) {
   };
 }
 
-/** Returns the migrations of the database in the order in which they ran. Refusal: database_foreign. */
+/** Returns the migrations of the database in the order in which they ran. */
 export async function doneMigrations(owner: Queryable) {
   const [there] = (await owner.query(TABLES_THERE)).rows as [{ tables: string[]; is_list: boolean }];
   const { tables, is_list } = there;

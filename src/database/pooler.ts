@@ -1,7 +1,7 @@
 /**
  * Refuses connection poolers that change a client's server connection between transactions (PgBouncer's transaction and
  * statement modes). Such poolers mix up session settings: roles, time limits, prepared statements and advisory locks. A
- * pooler in session mode works if it has enough connections. Refusals: database_pooled, database_pool_small.
+ * pooler in session mode works if it has enough connections.
  */
 import pg from 'pg';
 import { reasonOf, refuse } from '#errors/refusals';

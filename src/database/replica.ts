@@ -1,6 +1,6 @@
 /**
  * A streaming replica for commands that only read. A command must see everything that was committed before it began:
- * otherwise a report could lack a close from a minute ago. Refusals: replica_unusable, database_unreachable.
+ * otherwise a report could lack a close from a minute ago.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';

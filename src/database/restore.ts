@@ -118,7 +118,6 @@ export async function checkBackup(
   return { file, decrypt, ...header, rows, sequences, sha256, isAuthentic: logKey !== undefined };
 }
 
-/** Reads rows without using them. */
 async function passOver(rows: AsyncIterable<Buffer>) {
   for await (const _ of rows);
 }
@@ -230,7 +229,6 @@ class Content {
     }
   }
 
-  /** Yields the bytes of rows, up to the line that marks the end of the rows. */
   async *rows(): AsyncGenerator<Buffer> {
     this.#hash.update(this.#lastLine);
     // The line end before the rows is kept, so that the line that ends the rows is found even if there are no rows.
@@ -382,7 +380,6 @@ async function clearFreshHome(tx: Transaction) {
   }
 }
 
-/** Loads the rows into the current schema. Returns the tables that the schema does not have. */
 async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress) {
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
@@ -449,7 +446,6 @@ async function loadTable(
   if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
 }
 
-/** Fills a table. Refuses the file if a constraint or index rejects a row. */
 const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>) =>
   fillTable(tx, name, fill).catch((error: unknown) => {
     throw isOfTheRows(error)

@@ -166,7 +166,6 @@ const codeOf = (printed: ExpressionPrinter): readonly string[] => [
    FROM pg_type t CROSS JOIN home WHERE t.typtype = 'd' AND t.typnamespace = home.oid`,
 ];
 
-/** Objects without expressions. */
 const PLAIN: readonly string[] = [
   `SELECT 'inheritance ' || relname, i.inhparent::regclass::text, ${NO_TREE}
    FROM ours JOIN pg_inherits i ON i.inhrelid = ours.oid`,
@@ -257,10 +256,7 @@ const PRINTED_OBJECTS = objectsOf((sql) => sql);
  * Returns every object of the schema that holds the migrations, and objects and settings that could replace or disable
  * one.
  */
-export async function readSchemaObjects(
-  tx: Transaction,
-  printed: 'printed' | 'facts' = 'facts',
-): Promise<SchemaObject[]> {
+export async function readSchemaObjects(tx: Transaction, printed: 'printed' | 'facts' = 'facts') {
   // JIT compilation of this query takes 0.4 s or more.
   await execute(tx, 'SET LOCAL quote_all_identifiers TO off; SET LOCAL jit TO off');
   const objects = await query<SchemaObject>(tx, printed === 'facts' ? OBJECTS : PRINTED_OBJECTS);

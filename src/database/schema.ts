@@ -4,14 +4,14 @@
  * schema with its text of a schema that the migrations have just created. These commands then record the hash of each
  * tree in the catalog, and `verify` compares the trees with the recorded hashes.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot, packageVersion } from '#package';
 import { readSchemaObjects, SchemaObject } from './schema-objects.ts';
 import { execute, queryingFirst, queryOne, Transaction } from './transaction.ts';
 
-const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
+const hashOf = (text: string) => hash('sha256', text).slice(0, 32);
 
 // --- The record ---
 
@@ -32,7 +32,7 @@ const isAround = (object: string) => /^(shadow|setting|event trigger|default pri
  * The objects that the migrations create on this server. The objects are read right after the migrations ran, or from a
  * schema created for this purpose.
  */
-export const readMigrated = async (tx: Transaction): Promise<SchemaObject[]> =>
+export const readMigrated = async (tx: Transaction) =>
   (await readSchemaObjects(tx, 'printed'))
     .filter(({ object }) => !isAround(object))
     .map((each) => (each.object === 'role reckoner_app' ? { ...each, facts: '' } : each));
@@ -42,15 +42,12 @@ const readRecord = queryingFirst<SchemaRecord>(
 );
 
 const digestOfRecord = ({ server_version, objects }: SchemaRecord) =>
-  createHash('sha256')
-    .update(`${server_version}\n`)
-    .update(
-      Object.keys(objects)
-        .sort()
-        .map((object) => `${object} ${objects[object]?.join(' ')}\n`)
-        .join(''),
-    )
-    .digest('hex');
+  digestOf([
+    `${server_version}\n`,
+    ...Object.keys(objects)
+      .sort()
+      .map((object) => `${object} ${objects[object]?.join(' ')}\n`),
+  ]);
 
 export interface Recording {
   readonly sha256: string;
@@ -79,7 +76,7 @@ export async function recordSchema(tx: Transaction, migrated: readonly SchemaObj
   await execute(
     tx,
     `INSERT INTO schema_records (schema_record_id, program, server_version, objects)
-     SELECT coalesce(max(schema_record_id), 0) + 1, :program, :server_version::integer, :objects::jsonb
+     SELECT coalesce(max(schema_record_id), 0) + 1, :program, :server_version, :objects::jsonb
      FROM schema_records`,
     { program: packageVersion, server_version, objects: JSON.stringify(objects) },
   );
@@ -102,7 +99,7 @@ export async function readRecordDigest(tx: Transaction) {
 const isOfTheRole = (object: string) => object.startsWith('privileges on ') || object === 'role reckoner_app';
 
 /** The SHA-256 of all lines, which is the same on every server. */
-const digestOf = (lines: readonly string[]) => createHash('sha256').update(lines.join('')).digest('hex');
+const digestOf = (lines: readonly string[]) => hash('sha256', lines.join(''));
 
 const lineOf = (object: string, facts: string) => `${object} ${facts}\n`;
 

@@ -78,10 +78,7 @@ function setupOf({ role, patience, clockIsSet = false, opening }: SessionOptions
  * Opens a connection outside the pools. The caller ends the connection. If the connection is lost, the next query
  * reports this.
  */
-export async function connectClient(
-  connection: pg.ClientConfig,
-  role: SessionOptions['role'] = 'owner',
-): Promise<pg.Client> {
+export async function connectClient(connection: pg.ClientConfig, role: SessionOptions['role'] = 'owner') {
   const client = new pg.Client(connection);
   client.on('error', () => {});
   try {
@@ -117,7 +114,7 @@ export async function oneAtATime<Result>(
 const WAIT_MILLISECONDS = 60_000;
 const IDLE_MILLISECONDS = 30_000;
 
-export function openPool(connection: pg.ClientConfig, max: number, options: SessionOptions): pg.Pool {
+export function openPool(connection: pg.ClientConfig, max: number, options: SessionOptions) {
   const { patience, look } = options;
   const setup = setupOf(options);
   const limit = patience ? patience.statementSeconds * 1000 : WAIT_MILLISECONDS;

@@ -85,6 +85,12 @@ export const queryingValue = <Value, Given = unknown>(sql: string | PreparedQuer
 export const executing = <Given = unknown>(sql: string | PreparedQuery) =>
   ((tx: Transaction, given?: Bindings) => execute(tx, sql, given)) as Asking<Given, number>;
 
+/** The statement that inserts a row, whose parameters have the names of the columns. */
+export const insertInto = (table: string, columns: string) => {
+  const values = columns.split(/,\s+/).map((column) => `:${column}`);
+  return `INSERT INTO ${table} (${columns}) VALUES (${values.join(', ')})`;
+};
+
 // This function is not async, because a transaction in one round trip must get all statements before anything is
 // awaited.
 function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings) {
@@ -119,7 +125,7 @@ const PARAMETERS =
  * Replaces named parameters by pg's numbered parameters. The same name with the same cast is one parameter. Without a
  * cast, each occurrence is a separate parameter, because PostgreSQL may infer a different type for each.
  */
-export function compiled(sql: string): CompiledQuery {
+export function compiled(sql: string) {
   const known = compiledQueries.get(sql);
   if (known !== undefined) return known;
   const names: string[] = [];
@@ -310,7 +316,6 @@ export const valueTypes: pg.CustomTypesConfig = {
   },
 } as pg.CustomTypesConfig;
 
-/** Remedies for failures of the server that the statement did not cause. */
 const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
   [/^53100$/, "Free space on the database's disk and run the command again."],
   [/^53/, 'Give the server more memory or connections, or run fewer commands at once.'],

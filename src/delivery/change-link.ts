@@ -4,7 +4,7 @@
  */
 import { Environment } from '#config/environment';
 import { Transaction } from '#database/transaction';
-import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { readDocuments } from '#documents/documents.sql';
 import { documentUnknown } from '#documents/unknown';
 import { refuse } from '#errors/refusals';
 import { Actor, recordEvent } from '#people/audit-events';
@@ -23,11 +23,7 @@ type Acting = Readonly<{
 }>;
 
 /** The audit event contains no token, because events are exported. */
-export async function changeLink(
-  tx: Transaction,
-  { environment, actor }: Acting,
-  { number, to, reason }: LinkChange,
-): Promise<DocumentRow> {
+export async function changeLink(tx: Transaction, { environment, actor }: Acting, { number, to, reason }: LinkChange) {
   const document = await find(tx, number);
   const standing = await readLinkStanding(tx, { documentId: document.document_id });
   // This program cannot change a link to another provider's page. Before the first PDF, no one has the link.

@@ -2,9 +2,8 @@
  * Delivers all issued documents that are not delivered yet. Workers claim due ones in PostgreSQL, so any number of
  * machines may deliver at once.
  */
-import { Environment } from '#config/environment';
-import { Settings } from '#config/settings';
 import { readIdsOf } from '#documents/documents.sql';
+import { Installation } from '#people/audit-events';
 import { wakeDocuments } from './due.sql.ts';
 import { linkProvider } from './payment-link.ts';
 import { WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
@@ -20,8 +19,7 @@ export type DeliveryOptions = WorkerPoolOptions &
     onStart?: ((documents: number) => void) | undefined;
   }>;
 
-/** What this process can do for links with its keys and settings. */
-function linkWork({ settings, environment }: { settings: Settings; environment: Environment }) {
+function linkWork({ settings, environment }: Installation) {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';
   return wanted === undefined ? 'end' : 'make';

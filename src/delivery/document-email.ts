@@ -28,7 +28,6 @@ function rowsNote({ purpose }: DocumentRow, count: number) {
 
 type Attached = Readonly<{ filename: string; contentType: string; note: string; of: 'pdf' | 'eInvoice' | 'rows' }>;
 
-/** What is attached to the e-mail, with what the e-mail says about it. */
 function attachmentsOf(document: DocumentRow, { rows, eInvoice }: Readonly<{ rows: number; eInvoice: boolean }>) {
   const { number } = document;
   const all: Attached[] = [
@@ -56,7 +55,7 @@ export const documentEmailText = (
   { snapshot, instructionsOutdated }: Pick<PreparedDocument, 'snapshot' | 'instructionsOutdated'>,
   templates: EmailTemplates,
   attached: Parameters<typeof attachmentsOf>[1],
-): EmailContent['content'] =>
+) =>
   renderDocumentEmail(
     snapshot,
     {

@@ -169,7 +169,6 @@ export function whyNoEmail(
   return reason === undefined ? undefined : new HoldReason(reason);
 }
 
-/** The message, or an error if an address or a template must be corrected first. */
 async function compose(
   context: DeliveryContext,
   document: DocumentRow,

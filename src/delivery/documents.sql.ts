@@ -109,11 +109,11 @@ export const insertLinkChange = executing<{
 }>(`
   INSERT INTO payment_link_changes (document_id, follows, token, reason, changed_at, event_id)
   SELECT :documentId, (SELECT max(payment_link_change_id) FROM payment_link_changes WHERE document_id = :documentId),
-         :token, :reason, :now::timestamptz, :eventId::bigint`);
+         :token, :reason, :now, :eventId`);
 
 const LINKS = prepared(
   'delivery.links',
-  `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (:documentIds::bigint[])`,
+  `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (:documentIds)`,
 );
 
 export const readPaymentLinks = querying<
@@ -244,7 +244,7 @@ const PRESENT_BUYERS = prepared(
           address_city AS city, address_region AS region, address_postal_code AS postal_code,
           address_country AS country, tax_id, purchase_order, buyer_reference, electronic_address
      FROM partners
-     WHERE partner_id = ANY (:partnerIds::text[]) OR (:partnerIds::text[] IS NULL AND e_invoice <> 'none'
+     WHERE partner_id = ANY (:partnerIds) OR (:partnerIds::text[] IS NULL AND e_invoice <> 'none'
        AND inactive_since IS NULL)
      ORDER BY partner_id`,
 );
@@ -265,7 +265,7 @@ const PDFS = prepared(
      FROM document_pdfs w
      LEFT JOIN instruction_versions v USING (instruction_version_id)
      LEFT JOIN document_e_invoices x ON x.document_id = w.document_id
-     WHERE w.document_id = ANY (:documentIds::bigint[])`,
+     WHERE w.document_id = ANY (:documentIds)`,
 );
 
 /** Stored PDFs, with the data that they show in addition to the frozen documents. */
@@ -274,11 +274,10 @@ export async function readPdfs(tx: Transaction, documentIds: readonly number[]):
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** What allowed a reversal. */
 /** The months and partners of the rows that documents bill. */
 export const readScopeOf = queryingOne<RowScope, { documentIds: readonly number[] }>(`
   SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"
-  FROM documents WHERE document_id = ANY (:documentIds::bigint[])`);
+  FROM documents WHERE document_id = ANY (:documentIds)`);
 
 const ALLOWED_BY = `CASE e.kind WHEN 'reversal' THEN (
               SELECT g.ground FROM reversal_grounds g
@@ -291,7 +290,7 @@ const ROWS_OF_DOCUMENTS = `
             e.entry_id::text AS entry_id, e.billed_month AS posted_month, e.recorded_at, e.number AS document,
             ${ALLOWED_BY} AS allowed_by
      FROM billed_rows e
-     WHERE e.document_id = ANY (:documentIds::bigint[])
+     WHERE e.document_id = ANY (:documentIds)
      ORDER BY e.document_id, e.entry_id`;
 const ROWS = prepared('delivery.rows', ROWS_OF_DOCUMENTS);
 
@@ -338,7 +337,7 @@ const AMOUNTS_OF_PRICE = `
 
 const linesOfDocument = (amounts: RowLines['amounts']) => `
   SELECT ${lineOf(amounts)}
-  FROM billed_rows e WHERE e.document_id = :documentId::bigint ORDER BY e.entry_id`;
+  FROM billed_rows e WHERE e.document_id = :documentId ORDER BY e.entry_id`;
 
 /**
  * The lines of a document whose rows were all posted to one month, read in the order of an index. Through the view, a
@@ -347,8 +346,8 @@ const linesOfDocument = (amounts: RowLines['amounts']) => `
 const LINES_OF_POSTED_MONTH = `
   SELECT ${lineOf('all')}
   FROM (SELECT r.*, :month::text AS billed_month, :number::text AS number FROM ledger_rows r) AS e
-  WHERE e.posted_month = :posted::text AND e.partner_id = :partnerId::text AND e.currency = :currency::text
-    AND e.arrangement = :arrangement::text
+  WHERE e.posted_month = :posted AND e.partner_id = :partnerId AND e.currency = :currency
+    AND e.arrangement = :arrangement
   ORDER BY e.entry_id`;
 
 type BilledDocument = Readonly<{

@@ -24,7 +24,7 @@ export async function wakeDocuments(
      SELECT document_id FROM (
        -- Documents carried over by an opening have no e-mail, only a payment link.
        SELECT d.document_id FROM documents d
-       WHERE d.opening_id IS NOT NULL AND d.document = 'invoice' AND 'queued' = ANY (:statuses::text[])
+       WHERE d.opening_id IS NOT NULL AND d.document = 'invoice' AND 'queued' = ANY (:statuses)
          AND d.document_id IN (SELECT document_id FROM open_documents)
          AND NOT EXISTS (SELECT FROM payment_links k WHERE k.document_id = d.document_id)
        ${links === 'nothing' ? '' : `UNION ${linksOutOfSync(links)}`}) AS unfinished
@@ -38,14 +38,14 @@ export async function wakeDocuments(
     `UPDATE emails SET due_at = now()
      WHERE email_id IN (
        SELECT email_id FROM emails
-       WHERE document_id IS NOT NULL AND status = ANY (:statuses::text[]) AND due_at > now()
+       WHERE document_id IS NOT NULL AND status = ANY (:statuses) AND due_at > now()
        ORDER BY email_id FOR UPDATE SKIP LOCKED)`,
     { statuses },
   );
   const { documents } = await queryOne<{ documents: number }>(
     tx,
     `SELECT count(*) AS documents
-     FROM (SELECT document_id FROM emails WHERE document_id IS NOT NULL AND status = ANY (:statuses::text[])
+     FROM (SELECT document_id FROM emails WHERE document_id IS NOT NULL AND status = ANY (:statuses)
            UNION
            SELECT document_id FROM link_checks) AS unfinished`,
     { statuses },
@@ -53,7 +53,6 @@ export async function wakeDocuments(
   return documents;
 }
 
-/** The due documents: first those with due e-mails, then those whose links must be checked. */
 export const DUE_DOCUMENTS: DueItems = {
   kind: 'document',
   due: (free) => `
@@ -85,7 +84,7 @@ export type LinkCheck = Readonly<{
 
 const LINK_CHECKS = prepared(
   'delivery.link_checks',
-  `SELECT document_id, asked FROM link_checks WHERE document_id = ANY (:documentIds::bigint[])`,
+  `SELECT document_id, asked FROM link_checks WHERE document_id = ANY (:documentIds)`,
 );
 
 export const readLinkChecks = querying<LinkCheck, { documentIds: readonly number[] }>(LINK_CHECKS);
@@ -94,5 +93,5 @@ export const readLinkChecks = querying<LinkCheck, { documentIds: readonly number
 export const endLinkChecks = executing<{ checks: readonly LinkCheck[] }>(`
   DELETE FROM link_checks WHERE document_id IN (
     SELECT c.document_id FROM link_checks c
-    JOIN json_to_recordset(:checks::json) AS d (document_id bigint, asked integer) USING (document_id, asked)
+    JOIN json_populate_recordset(NULL::link_checks, :checks::json) AS d USING (document_id, asked)
     ORDER BY c.document_id FOR UPDATE OF c SKIP LOCKED)`);

@@ -2,7 +2,7 @@
  * Composes the e-invoice of a document from the data that was frozen with it; current data fills its blanks. Throws a
  * HoldReason if the profile requires missing data, so that only the delivery waits, not the close.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { EInvoiceFormat } from '#config/e-invoice';
 import { Instructions, instructionsFor } from '#config/instructions';
 import { Issuer, Settings } from '#config/settings';
@@ -42,7 +42,6 @@ export type EInvoiceToKeep = Readonly<{
 
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
-/** The seller from the current settings, and the partner's current data. */
 function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
   const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
   const { legal_name: name, tax_id, email, phone, address } = issuer;
@@ -115,7 +114,6 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
     : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
 }
 
-/** The reason why no e-invoice can be written yet, with the remedy; undefined if one can be written. */
 function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest) {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
@@ -152,7 +150,7 @@ export function eInvoiceFor(
   const reason = whyNoEInvoice({ format, parties, currency, taxes, instructions });
   if (reason !== undefined) throw new HoldReason(reason);
   const xml = drawEInvoice(snapshot, { format, parties, corrects_issued_on: document.corrects_issued_on });
-  const sha256 = createHash('sha256').update(xml).digest('hex');
+  const sha256 = hash('sha256', xml);
   return { writerVersion: E_INVOICE_WRITER_VERSION, parties, sha256, xml };
 }
 

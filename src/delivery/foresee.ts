@@ -20,11 +20,7 @@ export type ForeseenHold = Readonly<{
 }>;
 
 /** The holds in the order of the documents, each with its first reason. Requests no links from a processor. */
-export async function foreseeHolds(
-  tx: Transaction,
-  context: Installation,
-  documents: readonly DocumentRow[],
-): Promise<ForeseenHold[]> {
+export async function foreseeHolds(tx: Transaction, context: Installation, documents: readonly DocumentRow[]) {
   const emails = await readDocumentEmails(
     tx,
     documents.map((each) => each.document_id),

@@ -1,5 +1,5 @@
 /** Prepares a document for its e-mail: records the link and the instructions that it prints, and its PDF. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { instructionsFor, sameInstructions } from '#config/instructions';
 import { Settings } from '#config/settings';
 import { documentSnapshot } from '#documents/document';
@@ -85,7 +85,7 @@ export async function prepareDocument(
     libraries: librariesWith(fonts),
     instructionVersionId: instructions?.id ?? null,
     instructionsChanged: snapshot.instructions_changed,
-    sha256: createHash('sha256').update(pdf).digest('hex'),
+    sha256: hash('sha256', pdf),
     pdf,
     eInvoice,
     now: context.environment.now().toISO(),

@@ -51,7 +51,6 @@ export type DeliveryState = Readonly<{
 /** What is printed or attached, and not frozen with the document. */
 export type Preparation = Readonly<{
   documentId: number;
-  /** The link to store if the document has none. */
   link?: LinkToKeep | undefined;
   instructions?: InstructionUse | undefined;
   /** Whether the PDF is wanted and stored. */

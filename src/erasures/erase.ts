@@ -24,7 +24,6 @@ import {
   readUnsettled,
 } from './erasures.sql.ts';
 
-/** Whose texts are erased. */
 export type Person =
   | Readonly<{ of: 'user'; login: string }>
   | Readonly<{ of: 'payer'; account: string }>
@@ -63,7 +62,7 @@ export async function textsOf(tx: Transaction, person: Person) {
     }
     case 'payment': {
       const { paymentId } = person;
-      if (!(await paymentExists(tx, paymentId))) throw refuse('payment_unknown', { payment_id: paymentId });
+      if (!(await paymentExists(tx, { paymentId }))) throw refuse('payment_unknown', { payment_id: paymentId });
       await refuseUnsettled(tx, [paymentId]);
       return readTextsOfMoney(tx, { payments: [paymentId], lines: [], account: null });
     }
@@ -71,7 +70,7 @@ export async function textsOf(tx: Transaction, person: Person) {
       const { partnerId } = person;
       if ((await readPartners(tx, [partnerId])).length === 0)
         throw refuse('partner_unknown', { partner_id: partnerId });
-      return readTextsOfContacts(tx, partnerId);
+      return readTextsOfContacts(tx, { partnerId });
     }
   }
 }
@@ -81,8 +80,8 @@ const addressPattern = (addresses: readonly string[]) =>
   `(?<![\\w.+-])(?:${addresses.map((each) => each.replaceAll(/[^\w@]/g, '\\$&')).join('|')})(?![\\w-]|[.]\\w)`;
 
 async function refuseUnsettled(tx: Transaction, payments: readonly number[]) {
-  const unsettled = await readUnsettled(tx, payments);
-  if (unsettled !== undefined) throw refuse('payment_unsettled', { payment_id: unsettled });
+  const unsettled = await readUnsettled(tx, { payments });
+  if (unsettled !== undefined) throw refuse('payment_unsettled', unsettled);
 }
 
 /** Erases the person's texts under one audit event. Returns how many there were. */
@@ -104,7 +103,6 @@ export async function erasePerson(
   return erased;
 }
 
-/** Erases what tables that are not facts know of the person. */
 async function eraseBesideFacts(tx: Transaction, person: Person) {
   if (person.of === 'user') {
     await eraseInEmails(tx, { pattern: addressPattern([loginOf(person.login)]), partnerId: null });
@@ -123,7 +121,7 @@ export async function repeatErasures(
   context: Pick<ActorContext, 'environment' | 'actor'>,
   earlier: readonly string[],
 ) {
-  const commitments = await readKept(tx, earlier);
+  const commitments = await readKept(tx, { commitments: earlier });
   if (commitments.length === 0) return 0;
   const reason = 'erased before, and again after a restore';
   const given = { commitments, reason, subject: 'a restored backup', of: 'restore' };

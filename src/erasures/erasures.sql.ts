@@ -1,63 +1,54 @@
 /** SQL of erasures: which texts are personal texts of a user, a payer or a contact, and erasing them. */
-import { execute, executing, query, queryingColumn, queryingOne, Transaction } from '#database/transaction';
+import {
+  execute,
+  executing,
+  queryingColumn,
+  queryingFirst,
+  queryingOne,
+  queryingValue,
+  Transaction,
+} from '#database/transaction';
 
 const IN_JSON = (column: string) => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;
-
-interface Kept {
-  readonly commitment: string;
-}
 
 /** Those of these commitments whose texts are kept. */
 const kept = (commitments: string) =>
   `SELECT DISTINCT commitment FROM personal_texts WHERE commitment IN (${commitments}) ORDER BY commitment`;
 
-const listed = (rows: readonly Kept[]) => rows.map(({ commitment }) => commitment);
-
 /** A user's login wherever it is, and the names, passkeys and events of the users with this login. */
-export const readTextsOfUser = (tx: Transaction, given: Readonly<{ login: string; pattern: string }>) =>
-  query<Kept>(
-    tx,
-    kept(`SELECT t.commitment FROM personal_texts t WHERE t.text ~* :pattern
+export const readTextsOfUser = queryingColumn<string, { login: string; pattern: string }>(
+  kept(`SELECT t.commitment FROM personal_texts t WHERE t.text ~* :pattern
        UNION SELECT u.name FROM users u WHERE personal(u.login) = :login
        UNION SELECT e.reason FROM users u JOIN user_ends e USING (user_id) WHERE personal(u.login) = :login
        UNION SELECT p.name FROM users u JOIN passkeys p USING (user_id) WHERE personal(u.login) = :login
        UNION SELECT ${IN_JSON('v.details')} FROM audit_events v
        WHERE v.action LIKE 'user.%' AND v.subject = ANY (commitments_to(ARRAY[:login]))`),
-    { ...given },
-  ).then(listed);
+);
 
 /** The payments from an account, and the bank lines that name it. */
 export const readMoneyOfAccount = queryingOne<{ payments: number[]; lines: number[] }, { account: string }>(`
   SELECT ARRAY(SELECT payment_id FROM payments WHERE payer_account = ANY (a.named)) AS payments,
          ARRAY(SELECT bank_line_id FROM bank_lines WHERE payer_account = ANY (a.named)) AS lines
-  FROM (SELECT commitments_to(ARRAY[:account]) AS named OFFSET 0) AS a`);
+  FROM (SELECT commitments_to(ARRAY[:account::text]) AS named OFFSET 0) AS a`);
 
 /** Unapplied in part or disputed: someone still needs to know who paid. */
-export const readUnsettled = async (tx: Transaction, payments: readonly number[]) =>
-  (
-    await query<{ payment_id: number }>(
-      tx,
-      `SELECT b.payment_id FROM payment_balances b
-       WHERE b.payment_id = ANY (:payments::bigint[]) AND (b.unapplied <> 0 OR EXISTS (
-         SELECT FROM disputes d WHERE d.payment_id = b.payment_id
-           AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = d.dispute_id)))
-       ORDER BY b.payment_id LIMIT 1`,
-      { payments },
-    )
-  )[0]?.payment_id;
+export const readUnsettled = queryingFirst<{ payment_id: number }, { payments: readonly number[] }>(`
+  SELECT b.payment_id FROM payment_balances b
+  WHERE b.payment_id = ANY (:payments) AND (b.unapplied <> 0 OR EXISTS (
+    SELECT FROM disputes d WHERE d.payment_id = b.payment_id
+      AND NOT EXISTS (SELECT FROM dispute_outcomes o WHERE o.dispute_id = d.dispute_id)))
+  ORDER BY b.payment_id LIMIT 1`);
 
 /** What payments and bank lines say of the payer, also as the reason of a match. `account`: wherever it is. */
-export const readTextsOfMoney = (
-  tx: Transaction,
-  given: Readonly<{ payments: readonly number[]; lines: readonly number[]; account: string | null }>,
-) =>
-  query<Kept>(
-    tx,
-    kept(`WITH lines AS (
+export const readTextsOfMoney = queryingColumn<
+  string,
+  { payments: readonly number[]; lines: readonly number[]; account: string | null }
+>(
+  kept(`WITH lines AS (
          SELECT l.* FROM bank_lines l
-         WHERE l.bank_line_id = ANY (:lines::bigint[]) OR l.bank_line_id IN (
-           SELECT s.bank_line_id FROM payment_sources s WHERE s.payment_id = ANY (:payments::bigint[]))
-       ), paid AS (SELECT * FROM payments p WHERE p.payment_id = ANY (:payments::bigint[]))
+         WHERE l.bank_line_id = ANY (:lines) OR l.bank_line_id IN (
+           SELECT s.bank_line_id FROM payment_sources s WHERE s.payment_id = ANY (:payments))
+       ), paid AS (SELECT * FROM payments p WHERE p.payment_id = ANY (:payments))
        SELECT unnest(commitments_to(ARRAY[:account::text]))
        UNION SELECT unnest(ARRAY[reference, payer_name, payer_account]) FROM paid
        UNION SELECT s.reference FROM payment_sources s JOIN paid USING (payment_id)
@@ -70,18 +61,16 @@ export const readTextsOfMoney = (
        UNION SELECT o.reason FROM processor_event_outcomes o JOIN paid USING (payment_id)
        UNION SELECT ${IN_JSON('v.details')} FROM audit_events v JOIN paid USING (event_id)
        WHERE v.action = 'payment.record'`),
-    { ...given },
-  ).then(listed);
+);
 
 /** Whether there is such a payment. */
-export const paymentExists = async (tx: Transaction, paymentId: number) =>
-  (await query(tx, `SELECT FROM payments WHERE payment_id = :paymentId`, { paymentId })).length > 0;
+export const paymentExists = queryingValue<boolean, { paymentId: number }>(
+  `SELECT EXISTS (SELECT FROM payments WHERE payment_id = :paymentId)`,
+);
 
 /** The former contacts of a partner: names and addresses that are not those of its present contact. */
-export const readTextsOfContacts = (tx: Transaction, partnerId: string) =>
-  query<Kept>(
-    tx,
-    kept(`WITH mails AS (
+export const readTextsOfContacts = queryingColumn<string, { partnerId: string }>(
+  kept(`WITH mails AS (
          SELECT e.* FROM emails e LEFT JOIN documents d USING (document_id)
          WHERE coalesce(e.partner_id, d.partner_id) = :partnerId
        ), named (commitment) AS (
@@ -104,8 +93,7 @@ export const readTextsOfContacts = (tx: Transaction, partnerId: string) =>
          SELECT a.reply FROM email_attempts a JOIN mails USING (email_id)
          UNION SELECT b.diagnostic FROM email_bounces b JOIN mails USING (email_id)) AS r (commitment)
        JOIN personal_texts t USING (commitment) JOIN former f ON strpos(lower(t.text), lower(f.text)) > 0`),
-    { partnerId },
-  ).then(listed);
+);
 
 /** The addresses that e-mails to a partner went to, except those of its present contact. */
 export const readFormerAddresses = queryingColumn<string, { partnerId: string }>(`
@@ -160,13 +148,13 @@ export const insertErasures = executing<
   }>
 >(`
   INSERT INTO erasures (commitment, reason, recorded_at, event_id)
-  SELECT commitment, :reason, :now::timestamptz, :eventId FROM personal_texts
-  WHERE commitment = ANY (:commitments::text[]) ORDER BY commitment`);
+  SELECT commitment, :reason, :now, :eventId FROM personal_texts
+  WHERE commitment = ANY (:commitments) ORDER BY commitment`);
 
 /** Those of these texts that are kept. */
-export const readKept = (tx: Transaction, commitments: readonly string[]) =>
-  query<Kept>(tx, kept(`SELECT unnest(:commitments::text[])`), { commitments }).then(listed);
+export const readKept = queryingColumn<string, { commitments: readonly string[] }>(
+  kept(`SELECT unnest(:commitments::text[])`),
+);
 
 /** The commitments of all erased texts, in the order of their erasure. */
-export const readErased = (tx: Transaction) =>
-  query<Kept>(tx, `SELECT commitment FROM erasures ORDER BY log_no`).then(listed);
+export const readErased = queryingColumn<string>(`SELECT commitment FROM erasures ORDER BY log_no`);

@@ -12,7 +12,7 @@ import { readErased } from './erasures.sql.ts';
 const fileOf = ({ home }: Pick<Environment, 'home'>) => join(home, 'erasures');
 
 /** The lines of the file; undefined if there is none. */
-export function readErasureFile(environment: Pick<Environment, 'home'>): string[] | undefined {
+export function readErasureFile(environment: Pick<Environment, 'home'>) {
   try {
     return readFileSync(fileOf(environment), 'utf8')
       .split('\n')

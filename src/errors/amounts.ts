@@ -1,4 +1,4 @@
-/** Parses amounts in arguments. Refusals: currency_unknown, amount_invalid. */
+/** Parses amounts in arguments. */
 import { fieldName } from '#field-names';
 import { Amount, amountProblem, minorDigits } from '#money';
 import { refuse } from './refusals.ts';

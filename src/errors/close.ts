@@ -1,5 +1,5 @@
 import { fieldName } from '#field-names';
-import { Remedy, SEE, ToDo, toDo, toRun } from '#remedy';
+import { Remedy, SEE, toDo, toRun } from '#remedy';
 import { counted, plural } from '#text';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
@@ -34,10 +34,9 @@ export function doubtSentences(doubts: readonly FoundDoubt[], most = DOUBTS_NAME
   return [...named, ...(rest > 0 ? [`${plural(rest, 'more doubt')}.`] : [])].join(' ');
 }
 
-export const closeEmpty = (month: string): ToDo =>
+export const closeEmpty = (month: string) =>
   toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales');
 
-/** What a request already accepts, and whether accepting needs approval. */
 export type Decided = Readonly<{
   without?: readonly string[];
   acceptFeed?: readonly string[];
@@ -69,14 +68,11 @@ export function closeAccepting(
 }
 
 export const CLOSE = {
-  import_overtaken: refused<Record<string, never>>(
-    () =>
-      'Another process recorded a row of this import while the import ran, so nothing was imported. ' +
-      'Run the import again: it counts that row as a duplicate.',
-  ),
-  partner_without_rows: refused<{ partner_id: string; month: string }>((f) =>
-    says(`${f.partner_id} has no row that was billed in ${f.month}, so there is nothing to prove.`),
-  ),
+  import_overtaken: refused([
+    'Another process recorded a row of this import while the import ran, so nothing was imported. ',
+    'Run the import again: it counts that row as a duplicate.',
+  ]),
+  partner_without_rows: refused('{partner_id} has no row that was billed in {month}, so there is nothing to prove.'),
   month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>((f) =>
     says(
       `${f.month} has not ended in every time zone: in ${f.time_zone} it ends at ${f.ends_at.slice(0, 16).replace('T', ' ')}. ` +
@@ -127,18 +123,16 @@ export const CLOSE = {
         : []),
     ].join('\n');
   }),
-  we_are_fixed: refused<{ asked: string; recorded: string }>(
-    (f) =>
-      `settings.json sets we_are to ${f.asked}, but this ledger's rows are posted as ${f.recorded}, and postings ` +
-      `cannot change. Set "we_are" to "${f.recorded}". Only an empty ledger can change to ${f.asked}.`,
-  ),
+  we_are_fixed: refused([
+    "settings.json sets we_are to {asked}, but this ledger's rows are posted as {recorded}, and postings ",
+    'cannot change. Set "we_are" to "{recorded}". Only an empty ledger can change to {asked}.',
+  ]),
   first_month_fixed: refused<{ asked: string; fixed: string }>(
     (f) =>
       `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit ${fieldName('firstMonth')}.`,
   ),
-  before_first_month: refused<{ month: string; first: string }>(
-    (f) =>
-      `${f.month} is before the first month, ${f.first}. The rows of ${f.month} are billed in ${f.first} or later.`,
+  before_first_month: refused(
+    '{month} is before the first month, {first}. The rows of {month} are billed in {first} or later.',
   ),
   earlier_books_open: refused<{ month: string; open: string }>((f) =>
     says(
@@ -191,8 +185,8 @@ export const CLOSE = {
       closeAccepting(f.month, f.doubts, f),
     ),
   ),
-  month_empty: undecided<{ month: string }>(({ month }) =>
-    says(`${month} was not closed: no partner has rows in it. Import the rows.`, closeEmpty(month)),
+  month_empty: undecided('{month} was not closed: no partner has rows in it. Import the rows.', ({ month }) =>
+    closeEmpty(month),
   ),
   feed_not_in_doubt: refused<{ month: string; partner_id: string; field?: 'without' | 'acceptFeed' }>((f) =>
     says(
@@ -204,21 +198,20 @@ export const CLOSE = {
       toRun('See what is in doubt', `close ${f.month} --dry-run`, '/console/close'),
     ),
   ),
-  decide_separately: refused<{ month: string; partner_id: string }>((f) =>
-    says(
-      `The settings require approval for accepting a feed (feed.accept), so the close of ${f.month} cannot accept the feed ` +
-        `of ${f.partner_id}.`,
-      toDo('Accept it first', 'feed.accept', { partnerId: f.partner_id, month: f.month }),
-    ),
+  decide_separately: refused(
+    [
+      'The settings require approval for accepting a feed (feed.accept), so the close of {month} cannot accept the feed ',
+      'of {partner_id}.',
+    ],
+    ({ partner_id, month }) => toDo('Accept it first', 'feed.accept', { partnerId: partner_id, month }),
   ),
-  month_not_closed: refused<{ month: string }>(({ month }) =>
-    says(`${month} is not closed.`, toDo('Close it', 'month.close', { month }), {
-      ...SEE.status,
-      label: 'See closed months',
-    }),
-  ),
-  nothing_to_verify: refused<Record<string, never>>(() =>
-    says('The ledger is empty, so there is nothing to verify.', toDo('Import rows', 'ledger.import')),
+  month_not_closed: refused('{month} is not closed.', ({ month }) => toDo('Close it', 'month.close', { month }), {
+    ...SEE.status,
+    label: 'See closed months',
+  }),
+  nothing_to_verify: refused(
+    'The ledger is empty, so there is nothing to verify.',
+    toDo('Import rows', 'ledger.import'),
   ),
   log_forked: refused<{ origin: string; seen: number; here: number }>((f) =>
     says(
@@ -230,24 +223,18 @@ export const CLOSE = {
       toRun('Then record what was lost', 'resume'),
     ),
   ),
-  checkpoint_of_other_log: badInput<{ origin: string; own: string }>((f) =>
-    says(
-      `The checkpoint belongs to the log ${f.origin}, but this ledger's log is ${f.own}. Give a checkpoint of this log.`,
-    ),
+  checkpoint_of_other_log: badInput(
+    "The checkpoint belongs to the log {origin}, but this ledger's log is {own}. Give a checkpoint of this log.",
   ),
-  checkpoint_unreadable: badInput<{ file: string }>((f) =>
-    says(
-      `${f.file} is not a checkpoint of a log: it must have the lines of the note that the auditor received, from the ` +
-        'name of the log to the signatures.',
-    ),
-  ),
-  checkpoint_needed: refused<Record<string, never>>(() =>
-    says(
-      'The last checkpoint that anyone outside saw is needed, so that the log does not sign two histories. With ' +
-        "--checkpoint FILE, give the note from the auditor's last letter or from a witness. If no one outside has a " +
-        'checkpoint, give --no-checkpoint-seen.',
-    ),
-  ),
+  checkpoint_unreadable: badInput([
+    '{file} is not a checkpoint of a log: it must have the lines of the note that the auditor received, from the ',
+    'name of the log to the signatures.',
+  ]),
+  checkpoint_needed: refused([
+    'The last checkpoint that anyone outside saw is needed, so that the log does not sign two histories. With ',
+    "--checkpoint FILE, give the note from the auditor's last letter or from a witness. If no one outside has a ",
+    'checkpoint, give --no-checkpoint-seen.',
+  ]),
   checkpoint_unknown: badInput<{ size: number; last: number | null }>((f) =>
     says(
       `The log has no checkpoint of ${plural(f.size, 'fact')}.` +
@@ -269,14 +256,10 @@ export const CLOSE = {
         'what was seen before is kept. Facts were changed or removed, or this is another history: ask the operator.',
     ),
   ),
-  witness_unknown: badInput<{ line: string }>((f) =>
-    says(`No witness in the settings (witnesses) made this signature for this checkpoint: ${f.line}`),
-  ),
-  no_checkpoint: refused<Record<string, never>>(() =>
-    says(
-      'There is no checkpoint of the log yet, so nothing in a pack could be proved.',
-      toRun('Take one', 'checkpoint take'),
-    ),
+  witness_unknown: badInput('No witness in the settings (witnesses) made this signature for this checkpoint: {line}'),
+  no_checkpoint: refused(
+    'There is no checkpoint of the log yet, so nothing in a pack could be proved.',
+    toRun('Take one', 'checkpoint take'),
   ),
   ledger_incomplete: refused<{ untied: readonly UntiedRows[] }>((f) =>
     says(

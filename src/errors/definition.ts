@@ -17,23 +17,59 @@ export type Definition<Facts> = Readonly<{
   sentence: (facts: Facts) => Said;
 }>;
 
+/** A sentence that names its facts, such as `No such quote: {quote_id}.` A long one is a list of its parts. */
+type Sentence = string | readonly string[];
+type FactNames<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | FactNames<Rest> : never;
+type FactsIn<Given extends Sentence, Value = string | number> = Readonly<
+  Record<FactNames<Given extends readonly string[] ? Given[number] : Given>, Value>
+>;
+/** Remedies, also of the facts that the sentence names. */
+type Remedies<Given extends Sentence> = readonly (Remedy | ((facts: FactsIn<Given, string>) => Remedy))[];
+
+interface Define {
+  <const Given extends Sentence>(sentence: Given, ...remedies: Remedies<Given>): Definition<FactsIn<Given>>;
+  <Facts>(sentence: (facts: Facts) => Said, http?: number): Definition<Facts>;
+}
+
 const HTTP_OF_EXIT: Readonly<Record<ExitStatus, number>> = { 0: 200, 1: 503, 2: 400, 3: 422, 4: 200 };
 
-const define = <Facts>(
-  exit: ExitStatus,
-  sentence: (facts: Facts) => Said,
-  http = HTTP_OF_EXIT[exit],
-): Definition<Facts> => ({ exit, http, sentence });
+const define = (exit: ExitStatus, usual = HTTP_OF_EXIT[exit]) =>
+  ((given: Sentence | ((facts: unknown) => Said), ...more: readonly unknown[]) =>
+    typeof given === 'function'
+      ? { exit, http: more[0] ?? usual, sentence: given }
+      : {
+          ...{ exit, http: usual },
+          sentence: (facts: object) => {
+            const texts = Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, String(value)]));
+            return says(
+              [given]
+                .flat()
+                .join('')
+                .replaceAll(/\{(\w+)\}/g, (_, name: string) => texts[name] ?? ''),
+              ...(more as Remedies<''>).map((each) => (typeof each === 'function' ? each(texts) : each)),
+            );
+          },
+        }) as Define;
 
-export const badInput = <Facts>(sentence: (facts: Facts) => Said, http?: number) =>
-  define(EXIT.badInput, sentence, http);
-export const refused = <Facts>(sentence: (facts: Facts) => Said, http?: number) => define(EXIT.refused, sentence, http);
+export const badInput = define(EXIT.badInput);
+export const refused = define(EXIT.refused);
 /** Needs an operator's decision. With exit status 4, an unattended run does not report a fault. */
-export const undecided = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.attention, sentence, 422);
-export const failed = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.failed, sentence);
+export const undecided = define(EXIT.attention, 422);
+export const failed = define(EXIT.failed);
 
-export const defineAnswer = <Facts>(http: number, sentence: (facts: Facts) => Said): Definition<Facts> =>
-  define(http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput, sentence, http);
+interface DefineAnswer {
+  <const Given extends Sentence>(
+    http: number,
+    sentence: Given,
+    ...remedies: Remedies<Given>
+  ): Definition<FactsIn<Given>>;
+  <Facts>(http: number, sentence: (facts: Facts) => Said): Definition<Facts>;
+}
+export const answer = ((http: number, ...given: Parameters<Define>) =>
+  define(
+    http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput,
+    http,
+  )(...given)) as DefineAnswer;
 
 export interface FieldProblem {
   readonly path: string;

@@ -2,7 +2,6 @@ import { fieldName } from '#field-names';
 import { DELIVER, Remedy, SEE, seeDocument, toDo, toRun } from '#remedy';
 import { badInput, refused, says } from './definition.ts';
 
-/** The characters of a field that no installed font can show. */
 export interface UnprintableField {
   readonly field: string;
   readonly characters: readonly string[];
@@ -97,8 +96,8 @@ export const DOCUMENTS = {
     const remedy = toDo('Issue a replacement', 'invoice.rerun', { number: f.number });
     return says(`${voided} and has no replacement.`, ...(f.purpose === 'month' ? [remedy] : []));
   }),
-  document_not_void: refused<{ number: string }>(
-    (f) => `${f.number} is not void, so it has no void copy. Omit --void-copy to get the PDF that was issued.`,
+  document_not_void: refused(
+    '{number} is not void, so it has no void copy. Omit --void-copy to get the PDF that was issued.',
   ),
   not_an_invoice: refused<{ number: string; document: string; action: string }>(
     (f) => `${f.number} is a ${f.document.replace('_', ' ')}. Only an invoice can be ${f.action}.`,
@@ -108,26 +107,22 @@ export const DOCUMENTS = {
       `${f.number} was not issued by a month close (${f.purpose.replace('_', ' ')}), so it cannot be recomputed from ` +
       'ledger rows. Void it and issue a new one.',
   ),
-  payment_applied: refused<{ number: string; amount_paid: string; action: string }>(({ number, ...f }) =>
-    says(
-      `${number} cannot be ${f.action} while a payment of ${f.amount_paid} is applied to it.`,
-      seeDocument('See the payment', number),
-      toDo('Unapply it first', 'payment.unapply', { number }),
-      toDo('Reduce the invoice', 'invoice.credit', { number }, 'instead'),
-    ),
+  payment_applied: refused(
+    '{number} cannot be {action} while a payment of {amount_paid} is applied to it.',
+    ({ number }) => seeDocument('See the payment', number),
+    ({ number }) => toDo('Unapply it first', 'payment.unapply', { number }),
+    ({ number }) => toDo('Reduce the invoice', 'invoice.credit', { number }, 'instead'),
   ),
-  credit_used: refused<{ number: string; used: string; action: string }>((f) =>
-    says(
-      `${f.number} cannot be ${f.action}: ${f.used} of its credit has been used. Take that credit back, or keep the credit note and ` +
-        'correct the difference with later rows.',
-      toDo('Take the credit back first', 'credit.unapply', { creditNote: f.number }),
-    ),
+  credit_used: refused(
+    [
+      '{number} cannot be {action}: {used} of its credit has been used. Take that credit back, or keep the credit note and ',
+      'correct the difference with later rows.',
+    ],
+    ({ number }) => toDo('Take the credit back first', 'credit.unapply', { creditNote: number }),
   ),
-  document_written_off: refused<{ number: string; written_off: string; action: string }>(({ number, ...f }) =>
-    says(
-      `${number} cannot be ${f.action}: ${f.written_off} of it has been written off.`,
-      toDo('Undo that first', 'invoice.write_off_undone', { number }),
-    ),
+  document_written_off: refused(
+    '{number} cannot be {action}: {written_off} of it has been written off.',
+    ({ number }) => toDo('Undo that first', 'invoice.write_off_undone', { number }),
   ),
   credit_repeated: refused<{ number: string; amount: string; by: string; on: string }>(
     (f) =>
@@ -137,46 +132,33 @@ export const DOCUMENTS = {
   row_not_correctable: refused<{ row: number; action: 'credited' | 'disputed' | 'reversed'; reason: string }>((f) =>
     says(`Row ${f.row} cannot be ${f.action}: ${f.reason}. Nothing was recorded.`, SEE.rows),
   ),
-  credit_exceeds_invoice: refused<{ number: string; amount: string; left: string }>(
-    (f) =>
-      `${f.amount} exceeds the amount that can still be credited on ${f.number}: ${f.left}. ` +
-      'Credits and write-offs together cannot exceed the invoice.',
+  credit_exceeds_invoice: refused([
+    '{amount} exceeds the amount that can still be credited on {number}: {left}. ',
+    'Credits and write-offs together cannot exceed the invoice.',
+  ]),
+  credit_not_applicable: refused('{credit_note} cannot be applied to {number}: {reason}.', SEE.open),
+  credit_amount_too_large: refused('{amount} is more than the {most} {what}. Give a smaller amount.'),
+  credit_not_applied: refused(
+    'No credit from {credit_note} is applied to {number}, so there is nothing to take back.',
+    ({ credit_note }) => seeDocument('See where its credit went', credit_note),
   ),
-  credit_not_applicable: refused<{ credit_note: string; number: string; reason: string }>((f) =>
-    says(`${f.credit_note} cannot be applied to ${f.number}: ${f.reason}.`, SEE.open),
+  credit_covers_invoice: refused(
+    [
+      '{number} was issued with nothing due, because credit from {credit_note} covers it: it has no payment page, ',
+      'and its PDF asks for no payment. Voiding it frees the credit. Apply or refund that credit, then reissue the ',
+      'invoice.',
+    ],
+    ({ number }) => toDo('Void it', 'invoice.void', { number }),
+    ({ number }) => toDo('Then reissue it', 'invoice.rerun', { number }),
   ),
-  credit_amount_too_large: refused<{ amount: string; most: string; what: string }>(
-    (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
-  ),
-  credit_not_applied: refused<{ credit_note: string; number: string }>((f) =>
-    says(
-      `No credit from ${f.credit_note} is applied to ${f.number}, so there is nothing to take back.`,
-      seeDocument('See where its credit went', f.credit_note),
-    ),
-  ),
-  credit_covers_invoice: refused<{ credit_note: string; number: string }>(({ credit_note, number }) =>
-    says(
-      `${number} was issued with nothing due, because credit from ${credit_note} covers it: it has no payment page, ` +
-        'and its PDF asks for no payment. Voiding it frees the credit. Apply or refund that credit, then reissue the ' +
-        'invoice.',
-      toDo('Void it', 'invoice.void', { number }),
-      toDo('Then reissue it', 'invoice.rerun', { number }),
-    ),
-  ),
-  nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
-  not_written_off: refused<{ number: string }>(
-    (f) => `No part of ${f.number} was written off, so there is nothing to undo.`,
-  ),
-  link_missing: refused<{ number: string }>(
-    (f) =>
-      `${f.number} has no payment link that can be changed: it has not been delivered, asks for no payment, ` +
-      "or prints another page's link.",
-  ),
-  link_revoked: refused<{ number: string }>(({ number }) =>
-    says(
-      `The payment link of ${number} is already revoked.`,
-      toDo('Make a new one', 'invoice.link_rotate', { number }),
-    ),
+  nothing_to_write_off: refused('{number} has no open balance to write off.'),
+  not_written_off: refused('No part of {number} was written off, so there is nothing to undo.'),
+  link_missing: refused([
+    '{number} has no payment link that can be changed: it has not been delivered, asks for no payment, ',
+    "or prints another page's link.",
+  ]),
+  link_revoked: refused('The payment link of {number} is already revoked.', ({ number }) =>
+    toDo('Make a new one', 'invoice.link_rotate', { number }),
   ),
   document_on_hold: refused<{ number: string; since: string; reason: string }>(({ number, ...f }) =>
     says(
@@ -184,20 +166,15 @@ export const DOCUMENTS = {
       toDo('Release it', 'invoice.release', { number }),
     ),
   ),
-  invoice_disputed: refused<{ number: string; since: string; amount: string }>(({ number, ...f }) =>
-    says(
-      `${f.amount} of ${number} has been in dispute since ${f.since}.`,
-      toDo('Close the dispute first', 'dispute.close', { number }),
-    ),
+  invoice_disputed: refused('{amount} of {number} has been in dispute since {since}.', ({ number }) =>
+    toDo('Close the dispute first', 'dispute.close', { number }),
   ),
-  invoice_not_disputed: refused<{ number: string }>((f) => says(`${f.number} has no open dispute.`, SEE.disputes)),
-  dispute_exceeds_balance: refused<{ number: string; amount: string; balance: string }>(
-    (f) => `${f.amount} exceeds the open balance of ${f.number}: ${f.balance}. Only an open amount can be disputed.`,
+  invoice_not_disputed: refused('{number} has no open dispute.', SEE.disputes),
+  dispute_exceeds_balance: refused(
+    '{amount} exceeds the open balance of {number}: {balance}. Only an open amount can be disputed.',
   ),
-  document_not_on_hold: refused<{ number: string }>((f) => `${f.number} is not on hold.`),
-  email_unknown: badInput<{ email: number }>((f) =>
-    says(`No such e-mail: ${f.email}.`, toRun('See the e-mails with their numbers', 'email list')),
-  ),
+  document_not_on_hold: refused('{number} is not on hold.'),
+  email_unknown: badInput('No such e-mail: {email}.', toRun('See the e-mails with their numbers', 'email list')),
   email_unfinished: refused<{ email: number; status: string; reason: string }>((f) =>
     says(
       `E-mail ${f.email} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
@@ -215,7 +192,7 @@ export const DOCUMENTS = {
       DELIVER,
     ),
   ),
-  recipient_refused: refused<{ address: string }>(
-    (f) => `${f.address} is not in sandbox_recipients in settings.json. A sandbox sends mail only to those recipients.`,
+  recipient_refused: refused(
+    '{address} is not in sandbox_recipients in settings.json. A sandbox sends mail only to those recipients.',
   ),
 } as const;

@@ -12,15 +12,9 @@ export const FILES = {
   amount_invalid: badInput<{ argument: string; value: string; currency: string; problem: AmountFault; reason: string }>(
     (f) => `${f.argument} '${f.value}' ${f.reason}.`,
   ),
-  currency_unknown: badInput<{ argument: string; value: string }>(
-    (f) => `${f.argument} '${f.value}' is not an ISO 4217 currency such as USD.`,
-  ),
-  date_in_future: badInput<{ argument: string; value: string; today: string }>(
-    (f) => `${f.argument} ${f.value} is in the future: today is ${f.today}.`,
-  ),
-  date_too_early: refused<{ argument: string; value: string; earliest: string; what: string }>(
-    (f) => `${f.argument} ${f.value} is too early: ${f.what} on ${f.earliest}. Give that day or a later one.`,
-  ),
+  currency_unknown: badInput("{argument} '{value}' is not an ISO 4217 currency such as USD."),
+  date_in_future: badInput('{argument} {value} is in the future: today is {today}.'),
+  date_too_early: refused('{argument} {value} is too early: {what} on {earliest}. Give that day or a later one.'),
   usage: badInput<{
     reason: string;
     /** The command that was called, such as `invoice void`, if it is known. */
@@ -31,17 +25,14 @@ export const FILES = {
       f.command === undefined ? toRun('See the commands', '--help') : toRun('See its options', `${f.command} --help`),
     ),
   ),
-  file_unreadable: badInput<{ file: string; reason: string }>(
-    (f) => `Cannot read ${f.file}: ${f.reason}. Check the path and its permissions.`,
+  file_unreadable: badInput('Cannot read {file}: {reason}. Check the path and its permissions.'),
+  file_items_too_many: badInput(
+    'Nothing was recorded: {file} has more than {most} items, the limit for one file. Split it.',
   ),
-  file_items_too_many: badInput<{ file: string; most: number }>(
-    (f) => `Nothing was recorded: ${f.file} has more than ${f.most} items, the limit for one file. Split it.`,
-  ),
-  file_memory: badInput<{ file: string; mebibytes: number }>(
-    (f) =>
-      `Nothing was recorded: reading ${f.file} needs more than the ${f.mebibytes} MiB of memory that a file of its size ` +
-      'may take. Check that it is the right file, or split it.',
-  ),
+  file_memory: badInput([
+    'Nothing was recorded: reading {file} needs more than the {mebibytes} MiB of memory that a file of its size ',
+    'may take. Check that it is the right file, or split it.',
+  ]),
   file_takes_too_long: badInput<{ file: string; seconds: number }>(
     (f) =>
       `Nothing was recorded: reading ${f.file} was stopped after ${f.seconds} s. Check that it is the right file. ` +
@@ -49,9 +40,7 @@ export const FILES = {
       `it${f.seconds < COMMAND_SECONDS ? `, or run the command in a shell, where reading may take ${COMMAND_SECONDS / 60} minutes` : ''}.`,
     422,
   ),
-  file_unwritable: failed<{ file: string; reason: string }>(
-    (f) => `Cannot write ${f.file}: ${f.reason}. Check the path, its permissions and the free space.`,
-  ),
+  file_unwritable: failed('Cannot write {file}: {reason}. Check the path, its permissions and the free space.'),
   totals_invalid: badInput<{ file: string; reason: string }>(
     (f) =>
       `Nothing was recorded: ${f.file} does not state totals such as {"count": 412, "totals": {"USD": "8311.20"}}: ` +
@@ -66,15 +55,11 @@ export const FILES = {
       `Nothing was restored: the database is not empty. It has rows in ${f.tables.join(', ')}. ` +
       'Restore into an empty database (another DATABASE_URL or RECKONER_HOME).',
   ),
-  backup_exists: refused<{ file: string }>(
-    (f) => `${f.file} already exists, and a backup never replaces a file. Choose another name, or move the file away.`,
+  backup_exists: refused(
+    '{file} already exists, and a backup never replaces a file. Choose another name, or move the file away.',
   ),
-  backup_invalid: badInput<{ file: string; reason: string }>(
-    (f) => `Nothing was restored from ${f.file}: ${f.reason}. Use another copy or an earlier backup.`,
-  ),
-  backup_encrypted: badInput<{ file: string; reason: string }>(
-    (f) => `Nothing was restored from ${f.file}: it is encrypted, and ${f.reason}.`,
-  ),
+  backup_invalid: badInput('Nothing was restored from {file}: {reason}. Use another copy or an earlier backup.'),
+  backup_encrypted: badInput('Nothing was restored from {file}: it is encrypted, and {reason}.'),
   backup_newer: refused<{ file: string; program: string; unknown: readonly string[] }>(
     (f) =>
       `${f.file} was made by a newer version (${f.program}): this version does not know ${f.unknown.join(', ')}. ` +
@@ -85,12 +70,11 @@ export const FILES = {
       `A build from before the first release (${f.program}) made ${f.file}: its migrations ${someOf(f.changed)} ` +
       "differ from this version's. Restore it with that build.",
   ),
-  backup_environment: refused<{ file: string; backup: string; program: string }>(
-    (f) =>
-      `${f.file} is a backup of ${f.backup}, but RECKONER_ENVIRONMENT is ${f.program}. ` +
-      'Use a backup of that environment, or correct the variable.',
-  ),
-  export_exists: refused<{ out: string }>(
-    (f) => `${f.out} already exists, and an export never replaces anything. Choose another path, or an empty folder.`,
+  backup_environment: refused([
+    '{file} is a backup of {backup}, but RECKONER_ENVIRONMENT is {program}. ',
+    'Use a backup of that environment, or correct the variable.',
+  ]),
+  export_exists: refused(
+    '{out} already exists, and an export never replaces anything. Choose another path, or an empty folder.',
   ),
 } as const;

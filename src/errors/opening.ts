@@ -30,24 +30,18 @@ export const OPENING = {
       "A control total is receivables less credit and unapplied cash. Take the totals from the previous system's " +
       'list, and find the items that the file lacks or has twice.',
   ),
-  opening_after_close: refused<{ cut_over_on: string; month: string }>(
-    (f) =>
-      `The cut-over of ${f.cut_over_on} is before ${f.month}, which is closed and reported. Carry the items over as ` +
-      `of a day in ${f.month} or later, less what was paid by then.`,
-  ),
-  opening_books_closed: refused<{ cut_over_on: string; earliest: string }>(
-    (f) =>
-      `Nothing can be posted on the cut-over of ${f.cut_over_on}: the books before ${f.earliest} are closed. ` +
-      `Carry the items over as of ${f.earliest} or a later day.`,
-  ),
-  opening_unknown: badInput<{ opening: number }>((f) =>
-    says(`No such opening: ${f.opening}.`, toRun('See all openings', 'opening list')),
-  ),
-  opening_item_unknown: badInput<{ number: string }>((f) =>
-    says(
-      `Item ${f.number} was never carried over, or was reversed.`,
-      toRun('See the items of an opening', 'opening show ID'),
-    ),
+  opening_after_close: refused([
+    'The cut-over of {cut_over_on} is before {month}, which is closed and reported. Carry the items over as ',
+    'of a day in {month} or later, less what was paid by then.',
+  ]),
+  opening_books_closed: refused([
+    'Nothing can be posted on the cut-over of {cut_over_on}: the books before {earliest} are closed. ',
+    'Carry the items over as of {earliest} or a later day.',
+  ]),
+  opening_unknown: badInput('No such opening: {opening}.', toRun('See all openings', 'opening list')),
+  opening_item_unknown: badInput(
+    'Item {number} was never carried over, or was reversed.',
+    toRun('See the items of an opening', 'opening show ID'),
   ),
   opening_items_used: refused<{
     items: readonly {

@@ -32,23 +32,19 @@ export const PAUSES = {
       END_PAUSE,
     ),
   ),
-  not_paused: refused<Record<string, never>>(() =>
-    says('The ledger is not paused, so there is nothing to resume.', toDo('Pause it', 'ledger.pause')),
-  ),
+  not_paused: refused('The ledger is not paused, so there is nothing to resume.', toDo('Pause it', 'ledger.pause')),
   numbers_missing: refused<{ last: readonly string[] }>(
     (f) =>
       'Not resumed: give the last number used in each series, so that no number is used twice. Still missing are the ' +
       `series of these last numbers here: ${f.last.join(', ')}. If no one has seen a later number, add ` +
       `${f.last.map((each) => `--numbers-after ${each}`).join(' ')}.`,
   ),
-  numbers_not_ahead: refused<{ number: string; last: string }>(
-    (f) =>
-      `${f.number} is before ${f.last}, the last number in this ledger, so it cannot be the last one that was ` +
-      'issued. Give the last number of this series that anyone outside has seen.',
-  ),
-  numbers_implausible: refused<{ number: string; reason: string }>(
-    (f) =>
-      `The numbers up to ${f.number} were not skipped: ${f.reason}. Skipped numbers are never used again. ` +
-      'Check the number and run the command again.',
-  ),
+  numbers_not_ahead: refused([
+    '{number} is before {last}, the last number in this ledger, so it cannot be the last one that was ',
+    'issued. Give the last number of this series that anyone outside has seen.',
+  ]),
+  numbers_implausible: refused([
+    'The numbers up to {number} were not skipped: {reason}. Skipped numbers are never used again. ',
+    'Check the number and run the command again.',
+  ]),
 } as const;

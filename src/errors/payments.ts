@@ -11,9 +11,7 @@ export const PAYMENTS = {
     (f) =>
       `Cannot recognize the format of ${f.file}. Choose a format with ${fieldName('format')}: ${f.formats.join(', ')}.`,
   ),
-  bank_format_not_read: badInput<{ file: string; format: string; instead: string }>(
-    (f) => `Nothing was recorded: ${f.file} is ${f.format}, which Reckoner does not read. ${f.instead}`,
-  ),
+  bank_format_not_read: badInput('Nothing was recorded: {file} is {format}, which Reckoner does not read. {instead}'),
   bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
       `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
@@ -44,19 +42,15 @@ export const PAYMENTS = {
       `Nothing was recorded: ${f.file} is incomplete or was changed, because its totals do not match its lines:\n` +
       `${bullets(f.problems)}\nAsk the bank for the file again.`,
   ),
-  exception_unknown: refused<{ exception: string }>((f) =>
-    says(`No such open exception: '${f.exception}'.`, SEE.exceptions),
-  ),
+  exception_unknown: refused("No such open exception: '{exception}'.", SEE.exceptions),
   exception_needs_action: refused<{ exception: string; reason: string; needs: string; remedies: readonly Remedy[] }>(
     (f) => says(`${f.exception} (${f.reason}) cannot be closed with a note. ${f.needs}`.trimEnd(), ...f.remedies),
   ),
-  payment_unsettled: refused<{ payment_id: number }>((f) =>
-    says(
-      `Payment ${f.payment_id} is unapplied in part or disputed, so its payer must stay known. Settle it first.`,
-      SEE.payments,
-    ),
+  payment_unsettled: refused(
+    'Payment {payment_id} is unapplied in part or disputed, so its payer must stay known. Settle it first.',
+    SEE.payments,
   ),
-  payment_unknown: badInput<{ payment_id: number }>((f) => says(`No such payment: ${f.payment_id}.`, SEE.payments)),
+  payment_unknown: badInput('No such payment: {payment_id}.', SEE.payments),
   payment_not_applicable: refused<{
     payment_id: number;
     number: string;
@@ -64,17 +58,14 @@ export const PAYMENTS = {
     /** This fact is given if the payer of the payment is unknown. */
     remedies?: readonly Remedy[];
   }>((f) => says(`Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`, ...(f.remedies ?? []))),
-  bank_fee_not_applicable: refused<{ payment_id: number; fee: string; reason: string }>(
-    (f) => `Payment ${f.payment_id} cannot be applied with a bank fee of ${f.fee}: ${f.reason}.`,
-  ),
-  payment_not_assignable: refused<{ payment_id: number; reason: string }>((f) =>
-    says(`The payer of payment ${f.payment_id} cannot be set: ${f.reason}.`, {
-      ...SEE.payments,
-      label: 'See its payer',
-    }),
-  ),
-  payer_account_unknown: refused<{ account: string }>((f) =>
-    says(`No payer is known for the account '${f.account}'.`, toRun('See all known accounts', 'payment accounts')),
+  bank_fee_not_applicable: refused('Payment {payment_id} cannot be applied with a bank fee of {fee}: {reason}.'),
+  payment_not_assignable: refused('The payer of payment {payment_id} cannot be set: {reason}.', {
+    ...SEE.payments,
+    label: 'See its payer',
+  }),
+  payer_account_unknown: refused(
+    "No payer is known for the account '{account}'.",
+    toRun('See all known accounts', 'payment accounts'),
   ),
   payment_is_share: refused<{ payment_id: number }>((f) =>
     says(
@@ -94,17 +85,11 @@ export const PAYMENTS = {
       label: 'See its applications',
     }),
   ),
-  payout_unknown: refused<{ payout_id: number }>((f) =>
-    says(`No such payout: ${f.payout_id}.`, toRun('See all payouts', PAYOUTS)),
-  ),
-  payout_settled: refused<{ payout_id: number }>((f) =>
-    says(`Payout ${f.payout_id} is already settled.`, toRun('See what it contained', PAYOUTS)),
-  ),
-  payout_not_settled: refused<{ payout_id: number; reason: string }>((f) =>
-    says(`Payout ${f.payout_id} cannot be settled: ${f.reason}.`, toRun('See open payouts', PAYOUTS)),
-  ),
-  credit_not_refundable: refused<{ number: string; reason: string }>((f) =>
-    says(`${f.number} cannot be refunded: ${f.reason}.`, seeDocument('See its open credit', f.number)),
+  payout_unknown: refused('No such payout: {payout_id}.', toRun('See all payouts', PAYOUTS)),
+  payout_settled: refused('Payout {payout_id} is already settled.', toRun('See what it contained', PAYOUTS)),
+  payout_not_settled: refused('Payout {payout_id} cannot be settled: {reason}.', toRun('See open payouts', PAYOUTS)),
+  credit_not_refundable: refused('{number} cannot be refunded: {reason}.', ({ number }) =>
+    seeDocument('See its open credit', number),
   ),
   refund_repeated: refused<{ number: string; amount: string; on: string; reference: string }>(
     (f) =>

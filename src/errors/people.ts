@@ -1,6 +1,6 @@
 import { SEE, toDo, toRun } from '#remedy';
 import { minuteOf, plural } from '#text';
-import { badInput, defineAnswer, refused, says } from './definition.ts';
+import { answer, badInput, refused, says } from './definition.ts';
 
 const decide = (label: string, id: number) => toRun(label, `approval approve ${id}`, `/console/approvals/${id}`);
 
@@ -19,19 +19,14 @@ export const PEOPLE = {
       toDo('Invite the person as a new user', 'user.invite', { login: f.login }),
     ),
   ),
-  user_active: refused<{ login: string }>(({ login }) =>
-    says(
-      `${login} is an active user, whose name and address are needed.`,
-      toDo('Deactivate the user first', 'user.deactivate', { login }),
-    ),
+  user_active: refused('{login} is an active user, whose name and address are needed.', ({ login }) =>
+    toDo('Deactivate the user first', 'user.deactivate', { login }),
   ),
-  nothing_to_erase: refused<object>(() => 'The ledger has no personal data of this person that could be erased.'),
-  user_exists: refused<{ login: string }>(({ login }) =>
-    says(
-      `${login} is already a user.`,
-      toDo('Change the roles', 'user.role', { login }),
-      toDo('Make a new sign-in link', 'user.link', { login }),
-    ),
+  nothing_to_erase: refused('The ledger has no personal data of this person that could be erased.'),
+  user_exists: refused(
+    '{login} is already a user.',
+    ({ login }) => toDo('Change the roles', 'user.role', { login }),
+    ({ login }) => toDo('Make a new sign-in link', 'user.link', { login }),
   ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
     // The sentence must not reveal whether another partner's item exists.
@@ -45,11 +40,9 @@ export const PEOPLE = {
     (f) => `The access of ${f.login} ended on ${f.until}. An administrator can extend it.`,
     403,
   ),
-  limits_of_viewers_only: refused<{ login: string; role: string }>((f) =>
-    says(
-      `${f.login} has the role ${f.role}. Only the access of a viewer can be limited to months or end by itself.`,
-      toDo('Revoke the role', 'user.role', { login: f.login, revoke: [f.role] }),
-    ),
+  limits_of_viewers_only: refused(
+    '{login} has the role {role}. Only the access of a viewer can be limited to months or end by itself.',
+    ({ login, role }) => toDo('Revoke the role', 'user.role', { login, revoke: [role] }),
   ),
   role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>((f) =>
     says(
@@ -58,13 +51,11 @@ export const PEOPLE = {
       { ...SEE.users, label: 'See all roles', command: `user show ${f.login}` },
     ),
   ),
-  last_administrator: refused<{ login: string }>((f) =>
-    says(
-      `${f.login} is the last administrator: no one else could invite users.`,
-      toDo('Make another user an administrator first', 'user.role', { grant: ['administrator'] }),
-    ),
+  last_administrator: refused(
+    '{login} is the last administrator: no one else could invite users.',
+    toDo('Make another user an administrator first', 'user.role', { grant: ['administrator'] }),
   ),
-  work_item_unknown: badInput<{ item: string }>((f) => says(`${f.item} is not in the work queue now.`, SEE.work), 404),
+  work_item_unknown: answer(404, '{item} is not in the work queue now.', SEE.work),
   work_assignee_unfit: refused<{ login: string; is_person: boolean; item: string }>((f) =>
     f.is_person
       ? `${f.login} may not see ${f.item}. Assign it to a user with a role for its partner, or for all partners.`
@@ -105,16 +96,11 @@ export const PEOPLE = {
       decide(isApprovable ? 'Approve it' : 'Have that person approve it', f.request_id),
     );
   }),
-  approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
-    (f) =>
-      `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same action (${f.reason}). A ` +
-      'program may not request the action again until its effect would differ; a user may request it at any time.',
-    409,
-  ),
-  approval_unknown: badInput<{ request_id: number }>(
-    (f) => says(`No such request for approval: ${f.request_id}.`, SEE.approvals),
-    404,
-  ),
+  approval_rejected: answer(409, [
+    'Nothing was changed: {decided_by} rejected request {request_id} for the same action ({reason}). A ',
+    'program may not request the action again until its effect would differ; a user may request it at any time.',
+  ]),
+  approval_unknown: answer(404, 'No such request for approval: {request_id}.', SEE.approvals),
   approval_decided: refused<{ request_id: number; decision: string; decided_by: string; decided_at: string }>(
     (f) => `Request ${f.request_id} was ${f.decision} by ${f.decided_by} on ${minuteOf(f.decided_at)}.`,
     409,
@@ -139,48 +125,43 @@ export const PEOPLE = {
     (f) => `Only ${f.requester} can withdraw request ${f.request_id}. An approver can reject it.`,
     403,
   ),
-  approval_outdated: refused<{ request_id: number; shown: string; now: string }>(
-    (f) =>
-      `The effect of request ${f.request_id} has changed since it was made, so it was not carried out. ` +
-      `It was: ${f.shown}. It is now: ${f.now}. The requester can repeat the action to open a new request.`,
-    409,
-  ),
+  approval_outdated: answer(409, [
+    'The effect of request {request_id} has changed since it was made, so it was not carried out. ',
+    'It was: {shown}. It is now: {now}. The requester can repeat the action to open a new request.',
+  ]),
 } as const;
 
 export const CONSOLE = {
-  sign_in_link_invalid: defineAnswer<Record<string, never>>(
+  sign_in_link_invalid: answer(
     403,
-    () =>
-      'This sign-in link was used, has expired or was replaced by a newer one. Ask an administrator for a new link.',
+    'This sign-in link was used, has expired or was replaced by a newer one. Ask an administrator for a new link.',
   ),
-  sign_in_refused: defineAnswer<{ reason: string }>(403, (f) => `You were not signed in: ${f.reason}.`),
-  passkey_refused: defineAnswer<{ reason: string }>(403, (f) => `The passkey was not accepted: ${f.reason}.`),
+  sign_in_refused: answer(403, 'You were not signed in: {reason}.'),
+  passkey_refused: answer(403, 'The passkey was not accepted: {reason}.'),
   /** `to` is the form to return to, with its fields. */
-  session_missing: defineAnswer<{ to?: string }>(
+  session_missing: answer<{ to?: string }>(
     401,
     () => 'Your session has ended. Nothing was changed. Sign in and try again.',
   ),
-  proof_needed: defineAnswer<{ to: string }>(
+  proof_needed: answer<{ to: string }>(
     403,
     () => 'Nothing was changed: this needs a sign-in of the last five minutes. Sign in again.',
   ),
-  access_limited: defineAnswer<{ from: string; to: string }>(
+  access_limited: answer<{ from: string; to: string }>(
     403,
     ({ from, to }) =>
       `You may see ${from === to ? from : `${from} to ${to}`} only. What you asked for belongs to another month, or cannot ` +
       'be limited to months. An administrator can change the months.',
   ),
-  form_refused: defineAnswer<{ reason: string }>(
+  form_refused: answer(
     403,
-    (f) => `Nothing was changed: the request ${f.reason}. Open the page again and send the form from there.`,
+    'Nothing was changed: the request {reason}. Open the page again and send the form from there.',
   ),
-  console_insecure: defineAnswer<{ host: string }>(
-    403,
-    (f) =>
-      `The console is not served to ${f.host} without encryption. Set public_url to the console's https address; ` +
-      'a sandbox is also served at http://localhost.',
-  ),
-  page_unknown: defineAnswer<{ path: string }>(
+  console_insecure: answer(403, [
+    "The console is not served to {host} without encryption. Set public_url to the console's https address; ",
+    'a sandbox is also served at http://localhost.',
+  ]),
+  page_unknown: answer<{ path: string }>(
     404,
     () => 'Page not found. The page may have moved, or you may not have access to it.',
   ),

@@ -3,23 +3,17 @@ import { SEE, toDo } from '#remedy';
 import { failed, refused, says } from './definition.ts';
 
 export const ROWS = {
-  no_doubled_rows: refused<{ partner_id: string }>(
-    (f) => `No row of ${f.partner_id} repeats another one, so there is nothing to decide. Check the partner.`,
+  no_doubled_rows: refused(
+    'No row of {partner_id} repeats another one, so there is nothing to decide. Check the partner.',
   ),
-  held_row_unknown: refused<{ held_row_id: number }>((f) => says(`No such held row: ${f.held_row_id}.`, SEE.held)),
-  held_row_decided: refused<{ held_row_id: number; decision: string }>((f) =>
-    says(`Held row ${f.held_row_id} is already ${f.decision}, and a decision is final.`, SEE.held),
+  held_row_unknown: refused('No such held row: {held_row_id}.', SEE.held),
+  held_row_decided: refused('Held row {held_row_id} is already {decision}, and a decision is final.', SEE.held),
+  held_row_is_reversal: refused(
+    'Held row {held_row_id} is a reversal. Nothing was recorded.',
+    ({ held_row_id }) => toDo('Grant it', 'reversal.grant', { row: held_row_id }, 'if our share goes back'),
+    ({ held_row_id }) => toDo('Refuse it', 'reversal.refuse', { row: held_row_id }, 'if it does not'),
   ),
-  held_row_is_reversal: refused<{ held_row_id: number }>((f) =>
-    says(
-      `Held row ${f.held_row_id} is a reversal. Nothing was recorded.`,
-      toDo('Grant it', 'reversal.grant', { row: String(f.held_row_id) }, 'if our share goes back'),
-      toDo('Refuse it', 'reversal.refuse', { row: String(f.held_row_id) }, 'if it does not'),
-    ),
-  ),
-  held_row_no_reversal: refused<{ held_row_id: number }>((f) =>
-    says(`Held row ${f.held_row_id} is not a reversal.`, SEE.held),
-  ),
+  held_row_no_reversal: refused('Held row {held_row_id} is not a reversal.', SEE.held),
   held_row_invalid: refused<{ held_row_id: number; reason: string; is_request: boolean }>((f) => {
     const row = String(f.held_row_id);
     return says(
@@ -43,15 +37,13 @@ export const ROWS = {
           ? 'a transaction is still recording, so partners do not have all events. Run the command again.'
           : `the last ${f.later} closed months stay in the database.`),
   ),
-  archive_incomplete: failed<{ month: string; store: string; reason: string }>(
-    (f) =>
-      `The rows of ${f.month} in the store '${f.store}' cannot be read: ${f.reason}. Nothing was shown or recorded. ` +
-      'Bring the file back from its copy, or the server of the cluster back; every other month is unaffected.',
-  ),
-  month_not_archived: refused<{ month: string }>((f) => `${f.month} is not archived: its rows are in the database.`),
-  duckdb_missing: failed<Record<string, never>>(
-    () =>
-      'Rows of archived months are Parquet files, which DuckDB reads, and DuckDB is not installed. In the folder of ' +
-      "Reckoner, run 'npm install --no-save @duckdb/node-api@1.5.6-r.1'.",
-  ),
+  archive_incomplete: failed([
+    "The rows of {month} in the store '{store}' cannot be read: {reason}. Nothing was shown or recorded. ",
+    'Bring the file back from its copy, or the server of the cluster back; every other month is unaffected.',
+  ]),
+  month_not_archived: refused('{month} is not archived: its rows are in the database.'),
+  duckdb_missing: failed([
+    'Rows of archived months are Parquet files, which DuckDB reads, and DuckDB is not installed. In the folder of ',
+    "Reckoner, run 'npm install --no-save @duckdb/node-api@1.5.6-r.1'.",
+  ]),
 };

@@ -14,15 +14,13 @@ export const SPLITS = {
     (f) =>
       `Several partners have a quote ${f.quote_id}: ${f.partners.join(', ')}. Choose one with ${fieldName('partnerId')}.`,
   ),
-  split_not_connected: refused<{ quote_id: string; partner_id: string; month: string }>(
-    (f) =>
-      `Quote ${f.quote_id} is not split: ${f.partner_id} was invoiced for ${f.month}, and that invoice covers this quote.`,
+  split_not_connected: refused(
+    'Quote {quote_id} is not split: {partner_id} was invoiced for {month}, and that invoice covers this quote.',
   ),
-  partner_not_connected: refused<{ partner_id: string }>(
-    (f) =>
-      `Partner ${f.partner_id} has no connected account: it is invoiced, so its settlement files are not imported. ` +
-      'First add an account in partners.json ("arrangement": "connected_account").',
-  ),
+  partner_not_connected: refused([
+    'Partner {partner_id} has no connected account: it is invoiced, so its settlement files are not imported. ',
+    'First add an account in partners.json ("arrangement": "connected_account").',
+  ]),
   account_unknown: badInput<{ account: string }>((f) =>
     says(
       `No partner has the connected account ${f.account}. Correct ${fieldName('account')}, or import the partner first.`,
@@ -48,40 +46,33 @@ export const SPLITS = {
       'a reversed transfer took the money back, undo the match of that transfer first; after a refund, keep the match ' +
       'and settle the difference with the partner.',
   ),
-  processor_unreachable: failed<{ account: string; reason: string }>(
-    (f) =>
-      `Cannot read account ${f.account} from the processor: ${f.reason}. What was read so far is kept. ` +
-      'Check the key and the network, then run the command again.',
+  processor_unreachable: failed([
+    'Cannot read account {account} from the processor: {reason}. What was read so far is kept. ',
+    'Check the key and the network, then run the command again.',
+  ]),
+  account_key_missing: refused(
+    'No key is set to read account {account}. Set {variable}.',
+    toDo("Import the partner's settlement files", 'processor.import', {}, 'instead'),
   ),
-  account_key_missing: refused<{ account: string; variable: string }>((f) =>
-    says(
-      `No key is set to read account ${f.account}. Set ${f.variable}.`,
-      toDo("Import the partner's settlement files", 'processor.import', {}, 'instead'),
-    ),
-  ),
-  balance_transaction_unknown: badInput<{ balance_transaction: string }>((f) =>
-    says(
-      `No such balance transaction: ${f.balance_transaction}.`,
-      seeOpen('See the transactions that need manual review'),
-    ),
+  balance_transaction_unknown: badInput(
+    'No such balance transaction: {balance_transaction}.',
+    seeOpen('See the transactions that need manual review'),
   ),
   account_needed: badInput<{ balance_transaction: string; accounts: readonly string[] }>(
     (f) =>
       `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
       `Choose one with ${fieldName('account')}.`,
   ),
-  balance_transaction_matched: refused<{ balance_transaction: string }>(({ balance_transaction }) =>
-    says(
-      `Balance transaction ${balance_transaction} is already fully matched.`,
-      toDo('Undo a match', 'processor.unmatch', { balance_transaction }),
-    ),
+  balance_transaction_matched: refused(
+    'Balance transaction {balance_transaction} is already fully matched.',
+    ({ balance_transaction }) => toDo('Undo a match', 'processor.unmatch', { balance_transaction }),
   ),
-  balance_transaction_not_open: refused<{ balance_transaction: string }>((f) =>
-    says(
-      `Balance transaction ${f.balance_transaction} has no open amount: it is matched, returned, closed, or not a ` +
-        'share.',
-      seeOpen('See the open balance transactions'),
-    ),
+  balance_transaction_not_open: refused(
+    [
+      'Balance transaction {balance_transaction} has no open amount: it is matched, returned, closed, or not a ',
+      'share.',
+    ],
+    seeOpen('See the open balance transactions'),
   ),
   quote_not_matchable: refused<{
     balance_transaction: string;
@@ -91,8 +82,9 @@ export const SPLITS = {
   }>((f) =>
     says(`${f.balance_transaction} cannot be matched to quote ${f.quote_id}: ${f.reason}.`, ...(f.remedies ?? [])),
   ),
-  balance_transaction_not_reversible: refused<{ balance_transaction: string; reason: string }>((f) =>
-    says(`${f.balance_transaction} cannot be recorded as a reversal: ${f.reason}.`, seeOpen('See what is open')),
+  balance_transaction_not_reversible: refused(
+    '{balance_transaction} cannot be recorded as a reversal: {reason}.',
+    seeOpen('See what is open'),
   ),
   split_impossible: refused<{ quote_id: string; requote_id: string | null; because: string; reason: string }>((f) =>
     says(

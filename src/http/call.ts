@@ -1,5 +1,5 @@
 /** The steps of every API call: caller, rate limit, validation, transaction and idempotency key. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
@@ -226,9 +226,7 @@ async function onceByKey(
 
 /** Does not depend on the order and spacing of JSON fields. */
 const fingerprint = (request: FastifyRequest, body: unknown) =>
-  createHash('sha256')
-    .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
-    .digest('hex');
+  hash('sha256', `${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`);
 
 /**
  * Counts a call against the client's rate limit or, without a valid token, the network's. Sets the RateLimit headers.

@@ -34,8 +34,8 @@ export const listInvoices = operation({
     'the next page.',
   query: z.strictObject({
     limit: pageLimit,
-    cursor: documentNumber.optional().meta({ description: 'Only documents after this document number of yours' }),
-    month: month.optional().meta({ description: 'Only documents that bill this month, YYYY-MM' }),
+    cursor: documentNumber.optional().describe('Only documents after this document number of yours'),
+    month: month.optional().describe('Only documents that bill this month, YYYY-MM'),
     status: z.enum(['open', 'paid', 'void']).optional(),
     document: z.enum(['invoice', 'credit_note', 'statement']).optional(),
   }),

@@ -12,8 +12,8 @@ const query = z.strictObject({
     .regex(/^(0|[1-9]\d{0,14})$/, 'must be the position of an event, such as 17')
     .transform(Number)
     .optional()
-    .meta({ description: 'Only events after this position; from the first one if absent' }),
-  type: z.enum(EVENT_TYPES).optional().meta({ description: 'Only events of this type' }),
+    .describe('Only events after this position; from the first one if absent'),
+  type: z.enum(EVENT_TYPES).optional().describe('Only events of this type'),
 });
 
 export const listEvents = operation({

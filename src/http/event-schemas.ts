@@ -1,24 +1,30 @@
 /** The schemas of partner events in the OpenAPI description. The body of a webhook is an Event. */
 import { z } from 'zod';
 import { EVENT_TYPES, EventType } from '#partner-events/event';
-import { acceptance, documentAnswer, named, orderAnswer, requoteAcceptance, reversalAnswer } from './schemas.ts';
+import {
+  acceptance,
+  decimalText,
+  documentAnswer,
+  named,
+  orderAnswer,
+  requoteAcceptance,
+  reversalAnswer,
+} from './schemas.ts';
 
 const text = z.string();
 const { currency } = acceptance.shape;
 /** Fields that a ledger row has in an event, but not in the response to the call that recorded the row. */
 const ofRow = {
   policy_id: text,
-  enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),
+  enrollment_id: text.nullable().describe('null if the row was imported without one'),
   ...orderAnswer,
-  month: text.meta({ description: 'The month to which the row belongs, YYYY-MM' }),
-  posted_month: text.meta({ description: 'The month whose document bills the row' }),
+  month: text.describe('The month to which the row belongs, YYYY-MM'),
+  posted_month: text.describe('The month whose document bills the row'),
 };
 const fields = documentAnswer.shape;
-const amountText = (description: string) =>
-  text.meta({ description: `${description}, a decimal with exactly the currency's decimals` });
-const ofInvoice = { number: text.meta({ description: 'The invoice' }), currency, amount: amountText('The amount') };
+const ofInvoice = { number: text.describe('The invoice'), currency, amount: decimalText('The amount') };
 const ofPayment = { ...ofInvoice, method: text, received_on: z.iso.date() };
-const ofCredit = { ...ofInvoice, credit_note: text.meta({ description: 'The credit note' }) };
+const ofCredit = { ...ofInvoice, credit_note: text.describe('The credit note') };
 const ofRefund = { credit_note: text, currency, amount: ofInvoice.amount, method: text, refunded_on: z.iso.date() };
 
 const issued = named(
@@ -34,8 +40,8 @@ const issued = named(
     amount_due: fields.amount_due,
     issued_on: fields.issued_on,
     due_on: fields.due_on,
-    replaces: text.nullable().meta({ description: 'The void document that this document replaces' }),
-    credits: text.nullable().meta({ description: 'The invoice that this credit note credits' }),
+    replaces: text.nullable().describe('The void document that this document replaces'),
+    credits: text.nullable().describe('The invoice that this credit note credits'),
   }),
 );
 const ofDocument = { number: text, document: fields.document, month: fields.month };
@@ -59,9 +65,9 @@ const DATA = {
       quote_id: text,
       requote_id: text.nullable(),
       currency,
-      spotPrice: amountText('The price that you asked to reverse'),
-      partnerCut: amountText('Your cut of it'),
-      invoiceAmount: amountText('Our share of it'),
+      spotPrice: decimalText('The price that you asked to reverse'),
+      partnerCut: decimalText('Your cut of it'),
+      invoiceAmount: decimalText('Our share of it'),
       reason: text,
     }),
   ),
@@ -82,13 +88,9 @@ const DATA = {
 
 const eventOf = (type: EventType) =>
   z.object({
-    event_id: text.meta({
-      description: 'The same whenever the event is read or sent, to recognize events already handled',
-    }),
-    position: z
-      .int()
-      .meta({ description: 'Counts your events from 1, without gaps; as the cursor it continues after this event' }),
-    type: z.literal(type).meta({ description: 'New types may be added: ignore unknown ones' }),
+    event_id: text.describe('The same whenever the event is read or sent, to recognize events already handled'),
+    position: z.int().describe('Counts your events from 1, without gaps; as the cursor it continues after this event'),
+    type: z.literal(type).describe('New types may be added: ignore unknown ones'),
     recorded_at: z.iso.datetime({ offset: true }),
     data: DATA[type],
   });

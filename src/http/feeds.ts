@@ -30,9 +30,9 @@ export const stateTotals = operation({
     'statement of a month counts; the same one again records nothing (200).',
   body: z.strictObject({
     month,
-    count: wholeNumber.meta({ description: 'Rows, including reversals' }),
+    count: wholeNumber.describe('Rows, including reversals'),
     totals: statedTotals,
-    complete: z.boolean().default(true).meta({ description: 'False: more rows will come' }),
+    complete: z.boolean().default(true).describe('False: more rows will come'),
   }),
   otherwise: { status: 200, description: 'The same totals were stated last: the statement as it compares now' },
   answer: feedAnswer,
@@ -49,8 +49,8 @@ export const listFeeds = operation({
     'Your latest statement of each month, the latest month first, compared with the rows as they are recorded now.',
   query: z.strictObject({
     limit: pageLimit,
-    cursor: month.optional().meta({ description: 'Only statements of earlier months than this one' }),
-    month: month.optional().meta({ description: 'Only the statement of this month, YYYY-MM' }),
+    cursor: month.optional().describe('Only statements of earlier months than this one'),
+    month: month.optional().describe('Only the statement of this month, YYYY-MM'),
   }),
   answer: z.array(feedAnswer),
   example: [EXAMPLE],

@@ -1,11 +1,11 @@
 /** The operations endpoints /healthz, /readyz and /metrics, and security.txt. */
 import { FastifyInstance, FastifyRequest } from 'fastify';
-import { Environment } from '#config/environment';
 import { Settings } from '#config/settings';
 import { migrationName, missingMigrations } from '#database/migrate';
 import { refuse } from '#errors/refusals';
 import { readProver } from '#log/witness';
 import { commit, packageVersion } from '#package';
+import { Installation } from '#people/audit-events';
 import { readPauses } from '#people/pauses.sql';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
@@ -78,7 +78,7 @@ function metricsReaders({ settings }: { settings: Settings }): (request: Fastify
 }
 
 /** RFC 9116; undefined if the settings name no contact. */
-function securityText({ settings, environment }: { settings: Settings; environment: Environment }) {
+function securityText({ settings, environment }: Installation) {
   const contact = settings.security_contact || settings.issuer.email;
   if (contact === '') return undefined;
   const uri = /^https:/.test(contact) ? contact : `mailto:${contact}`;

@@ -1,7 +1,7 @@
 /**
- * Late requests: calls that change a quote whose rows are in the archive. No call waits for the archive. `deliver` answers
- * each partner's requests in order: it brings the rows of their quotes back, and does what the call would have done, at
- * the time of the call. The effect and the answer are one transaction. Refusal: late_request_unknown.
+ * Late requests: calls that change a quote whose rows are in the archive. No call waits for the archive. `deliver`
+ * answers each partner's requests in order: it brings the rows of their quotes back, and does what the call would have
+ * done, at the time of the call. The effect and the answer are one transaction.
  */
 import { FastifyInstance } from 'fastify';
 import { DateTime } from 'luxon';

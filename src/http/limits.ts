@@ -2,7 +2,7 @@
  * Rate limits. Requests are limited by client or network, separately for each kind; wrong secrets by network, and by
  * client within a network. All servers of a database share the counts. Requests are counted in shared-counts.ts, wrong
  * secrets and requests for links in the database at once. A valid secret is never refused: its 256 random bits cannot
- * be guessed. Refusal: rate_limited.
+ * be guessed.
  */
 import { isIPv6 } from 'node:net';
 import { FastifyRequest } from 'fastify';

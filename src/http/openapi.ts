@@ -10,7 +10,6 @@ import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenReq
 
 type Json = Record<string, unknown>;
 
-/** The refusals that any call with a token can get. */
 const EVERYWHERE: readonly RefusalCode[] = [
   ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'address_not_allowed', 'request_invalid'] as const),
   ...(['rate_limited', 'busy', 'unavailable', 'internal'] as const),
@@ -49,7 +48,6 @@ function requestSchema(schema: z.ZodType): Json {
   return rest;
 }
 
-/** A reference to a named schema, or a list of references. */
 function answerSchema(schema: z.ZodType): Json {
   const id = SCHEMAS.get(schema)?.id;
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` };

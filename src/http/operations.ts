@@ -29,14 +29,12 @@ export const splitQuery = z.strictObject({
     .string()
     .regex(/^acct_[A-Za-z0-9_]{1,200}$/, 'must be an account of the processor, acct_…')
     .optional()
-    .meta({
-      description: 'If a third party is Merchant of Record: the account of the operator or event host that charges',
-    }),
+    .describe('If a third party is Merchant of Record: the account of the operator or event host that charges'),
   platform_fee: z
     .string()
     .regex(/^\d{1,15}(\.\d{1,4})?$/, 'must be a plain decimal such as 1.50')
     .optional()
-    .meta({ description: 'With operator_account: your own fee in major units, charged with the accepted amount' }),
+    .describe('With operator_account: your own fee in major units, charged with the accepted amount'),
 });
 export type SplitQuery = z.output<typeof splitQuery>;
 
@@ -238,7 +236,7 @@ export const acceptRequote = operation({
 });
 
 const ofReversal = {
-  requote_id: identifier.optional().meta({ description: 'The requote to reverse, if any' }),
+  requote_id: identifier.optional().describe('The requote to reverse, if any'),
   spotPrice: decimal.optional(),
   partnerCut: decimal.optional(),
   invoiceAmount: decimal.optional(),
@@ -352,7 +350,7 @@ export const listPolicies = operation({
   description: 'The policies configured for you, by id, with their terms of pricing and cancellation.',
   query: z.strictObject({
     limit: pageLimit,
-    cursor: identifier.optional().meta({ description: 'Only policies after this policy_id of yours' }),
+    cursor: identifier.optional().describe('Only policies after this policy_id of yours'),
   }),
   answer: z.array(policyAnswer),
   example: [

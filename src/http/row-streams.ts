@@ -66,7 +66,6 @@ export class RowStreams {
   }
 }
 
-/** Aborts if the client reads a chunk too late. */
 async function* inTime(parts: AsyncIterable<string>, slow: AbortController): AsyncGenerator<string> {
   for await (const part of parts) {
     const late = setTimeout(() => slow.abort(new Error('the client was too slow')), LONGEST_BATCH_MS);

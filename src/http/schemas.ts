@@ -31,7 +31,6 @@ export const decimal = z
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
 
-/** A whole number as a JSON number or a string. */
 export const wholeNumber = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a whole number')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))
@@ -43,9 +42,9 @@ export const month = z
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, { error: 'must be a month such as 2026-10', abort: true })
   .refine(isMonth, 'must be a month such as 2026-10');
 
-export const statedTotals = totalsSchema(decimal).meta({
-  description: 'The sum of invoiceAmount for each currency, such as {"USD":"8311.20"}',
-});
+export const statedTotals = totalsSchema(decimal).describe(
+  'The sum of invoiceAmount for each currency, such as {"USD":"8311.20"}',
+);
 
 export const pageLimit = z
   .string()
@@ -54,8 +53,8 @@ export const pageLimit = z
   .default(100);
 
 /** A JSON number with exactly the currency's decimals. */
-const amount = (description: string) => z.number().meta({ description });
-const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
+const amount = (description: string) => z.number().describe(description);
+const currency = z.string().describe('ISO 4217, such as USD');
 const instant = z.iso.datetime({ offset: true });
 
 const coverDay = z.iso.date().refine(isCoverDay, 'must be from 1970-01-01 on');
@@ -65,9 +64,9 @@ export const ofOrder = {
     .string()
     .regex(ORDER_REFERENCE, 'must be 1 to 128 printable characters without spaces at either end')
     .optional()
-    .meta({ description: 'Your own reference of the order. Several quotes may have the same' }),
-  cover_from: coverDay.optional().meta({ description: 'The first day of cover' }),
-  cover_to: coverDay.optional().meta({ description: 'The last day of cover; requires cover_from' }),
+    .describe('Your own reference of the order. Several quotes may have the same'),
+  cover_from: coverDay.optional().describe('The first day of cover'),
+  cover_to: coverDay.optional().describe('The last day of cover; requires cover_from'),
 };
 type Cover = Readonly<{
   cover_from?: string | undefined;
@@ -78,9 +77,9 @@ export const coverIsInOrder = ({ cover_from: from, cover_to: to }: Cover) =>
 export const COVER_PROBLEM = { path: ['cover_to'], message: 'requires cover_from, and must not be before it' };
 
 export const orderAnswer = {
-  order_reference: z.string().nullable().meta({ description: 'Your own reference of the order' }),
-  cover_from: z.iso.date().nullable().meta({ description: 'The first day of cover' }),
-  cover_to: z.iso.date().nullable().meta({ description: 'The last day of cover' }),
+  order_reference: z.string().nullable().describe('Your own reference of the order'),
+  cover_from: z.iso.date().nullable().describe('The first day of cover'),
+  cover_to: z.iso.date().nullable().describe('The last day of cover'),
 };
 
 const prices = {
@@ -104,8 +103,8 @@ export const quoteAnswer = named(
     ...prices,
     ...orderAnswer,
     quoted_at: instant,
-    expires_at: instant.nullable().meta({ description: 'The time of expiry; null: never' }),
-    status: z.enum(['open', 'accepted', 'expired', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
+    expires_at: instant.nullable().describe('The time of expiry; null: never'),
+    status: z.enum(['open', 'accepted', 'expired', 'reversed']).describe('reversed: in whole or in part'),
     enrollment_id: identifier.nullable(),
     accepted_at: instant.nullable(),
   }),
@@ -121,10 +120,10 @@ export const requoteAnswer = named(
     ...increments,
     ...orderAnswer,
     requoted_at: instant,
-    expires_at: instant.nullable().meta({ description: 'The time of expiry; null: never' }),
+    expires_at: instant.nullable().describe('The time of expiry; null: never'),
     status: z
       .enum(['open', 'accepted', 'expired', 'stale'])
-      .meta({ description: 'stale: the accepted price of the quote has changed since, so it cannot be accepted' }),
+      .describe('stale: the accepted price of the quote has changed since, so it cannot be accepted'),
     enrollment_id: identifier.nullable(),
     accepted_at: instant.nullable(),
   }),
@@ -138,14 +137,15 @@ const processorRequest = named(
     path: z.string(),
     headers: z
       .record(z.string(), z.string())
-      .meta({ description: 'The idempotency key, the API version, and the account (default: yours)' }),
-    add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
-    accepted_at: instant.optional().meta({
-      description:
+      .describe('The idempotency key, the API version, and the account (default: yours)'),
+    add: z.array(z.string()).optional().describe('Parameters that your checkout must add'),
+    accepted_at: instant
+      .optional()
+      .describe(
         'When it was accepted: if that is longer ago than the idempotency key is kept, look for the request before ' +
-        'you send it',
-    }),
-    params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
+          'you send it',
+      ),
+    params: z.record(z.string(), z.unknown()).describe('Amounts are integers in the smallest unit'),
   }),
 );
 
@@ -159,15 +159,16 @@ const split = named(
     settlement_currencies: z
       .array(currency)
       .nullable()
-      .meta({ description: 'The currency in which your platform is paid out; null: unknown' }),
+      .describe('The currency in which your platform is paid out; null: unknown'),
     share: amount('What we must receive: the invoiceAmount, or the incrementalInvoiceAmount'),
-    requests: z.array(processorRequest).nullable().meta({
-      description: 'The requests to make to the processor, in this order; null if the split cannot be planned',
-    }),
+    requests: z
+      .array(processorRequest)
+      .nullable()
+      .describe('The requests to make to the processor, in this order; null if the split cannot be planned'),
     problem: z
       .object({ code: z.enum(SPLIT_PROBLEMS), reason: z.string() })
       .nullable()
-      .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
+      .describe('Why the split cannot be planned; the acceptance is valid regardless'),
   }),
 );
 /** The plan for routing our share; only for connected accounts. */
@@ -211,15 +212,15 @@ export const reversalAnswer = named(
     partnerCut: amount('What you return of your cut, zero or negative'),
     invoiceAmount: amount('What we return, zero or negative; it lowers your invoice'),
     ...orderAnswer,
-    status: z.enum(['recorded', 'requested', 'rejected']).meta({
-      description: 'A request is not recorded: our finance team decides, and an event of yours tells the decision',
-    }),
-    request_id: z.int().nullable().meta({ description: 'The number of the request, if there was one' }),
+    status: z
+      .enum(['recorded', 'requested', 'rejected'])
+      .describe('A request is not recorded: our finance team decides, and an event of yours tells the decision'),
+    request_id: z.int().nullable().describe('The number of the request, if there was one'),
     allowed_by: z
       .enum(Object.keys(GROUNDS) as [Ground, ...Ground[]])
       .nullable()
-      .meta({ description: 'The rule or the person that allowed it; null while it is not recorded' }),
-    reason: z.string().nullable().meta({ description: 'Why it was requested, or why it was rejected' }),
+      .describe('The rule or the person that allowed it; null while it is not recorded'),
+    reason: z.string().nullable().describe('Why it was requested, or why it was rejected'),
   }),
 );
 
@@ -230,12 +231,12 @@ export const lateRequestAnswer = named(
     location: z.string(),
     quote_id: identifier,
     status: z.enum(['pending', 'done', 'refused']),
-    requested_at: instant.meta({ description: 'The time of the call, which counts' }),
+    requested_at: instant.describe('The time of the call, which counts'),
     answered_at: instant.nullable(),
     answer: z
       .object({ status: z.int(), body: z.looseObject({}) })
       .nullable()
-      .meta({ description: 'What the call would have answered' }),
+      .describe('What the call would have answered'),
   }),
 );
 
@@ -245,8 +246,8 @@ export const reversalPreview = named(
     .omit({ reversal_id: true, accepted_at: true, status: true, request_id: true, order_reference: true })
     .omit({ cover_from: true, cover_to: true })
     .extend({
-      outcome: z.enum(['recorded', 'requested']).meta({ description: 'What the same reversal would be now' }),
-      terms: z.string().nullable().meta({ description: "The policy's terms for this sale; null if it has none" }),
+      outcome: z.enum(['recorded', 'requested']).describe('What the same reversal would be now'),
+      terms: z.string().nullable().describe("The policy's terms for this sale; null if it has none"),
       left: z.object({
         spotPrice: amount('What is left of the price'),
         partnerCut: amount('What is left of your cut'),
@@ -256,8 +257,8 @@ export const reversalPreview = named(
 );
 
 const text = z.string();
-const decimalText = (description: string) =>
-  z.string().meta({ description: `${description}, a decimal with exactly the currency's decimals` });
+export const decimalText = (description: string) =>
+  z.string().describe(`${description}, a decimal with exactly the currency's decimals`);
 const sums = {
   spotPrice: decimalText('Sum of the prices charged to consumers'),
   partnerCut: decimalText('Sum of what you keep'),
@@ -265,27 +266,25 @@ const sums = {
 };
 const taxRate = {
   category: z.enum(TAX_CATEGORIES),
-  rate: text.meta({ description: 'In percent, such as 19 or 7.5' }),
-  reduced: z.boolean().meta({ description: 'Marked as a reduced rate' }),
-  reason: text.meta({ description: 'Why no tax is charged; empty for standard and zero' }),
-  reason_code: text.meta({ description: "The reason's VATEX code; empty if none was configured" }),
+  rate: text.describe('In percent, such as 19 or 7.5'),
+  reduced: z.boolean().describe('Marked as a reduced rate'),
+  reason: text.describe('Why no tax is charged; empty for standard and zero'),
+  reason_code: text.describe("The reason's VATEX code; empty if none was configured"),
 };
 const documentTax = {
-  registration: text.optional().meta({ description: "Our tax number in the partner's country; empty: our own" }),
+  registration: text.optional().describe("Our tax number in the partner's country; empty: our own"),
   taxTotals: z
     .array(
       z.object({
         ...taxRate,
-        country: text.meta({ description: "The partner's country, which selected the rule; may be empty" }),
-        name: text.meta({ description: 'The printed name, such as VAT' }),
+        country: text.describe("The partner's country, which selected the rule; may be empty"),
+        name: text.describe('The printed name, such as VAT'),
         taxable: decimalText('The taxable amount'),
         tax: decimalText('Rounded once'),
       }),
     )
     .optional()
-    .meta({
-      description: 'By country, category and rate. Like the four fields beside it, only on a document with tax',
-    }),
+    .describe('By country, category and rate. Like the four fields beside it, only on a document with tax'),
   net: decimalText('invoiceAmount, before tax').optional(),
   tax: decimalText('Sum of the tax').optional(),
   gross: decimalText('net plus tax').optional(),
@@ -294,7 +293,7 @@ const documentLine = named(
   'DocumentLine',
   z.object({
     ...{ policy_id: text, kind: z.enum(ROW_KINDS), month: text, count: z.int(), ...sums },
-    tax: z.object(taxRate).optional().meta({ description: 'Only on a document with tax' }),
+    tax: z.object(taxRate).optional().describe('Only on a document with tax'),
   }),
 );
 
@@ -308,7 +307,7 @@ export const documentAnswer = named(
     purpose: z.enum(['month', 'adjustment', 'missing_shares', 'opening']),
     status: z.enum(['open', 'paid', 'void']),
     partner_id: text,
-    month: text.meta({ description: 'The billed month, YYYY-MM' }),
+    month: text.describe('The billed month, YYYY-MM'),
     currency,
     issued_on: z.iso.date(),
     due_on: z.iso.date().nullable(),
@@ -322,15 +321,16 @@ export const documentAnswer = named(
     balance: decimalText('What is left to pay'),
     lines: z.array(documentLine),
     payment_link: text.nullable(),
-    creditor_reference: text.optional().meta({ description: 'ISO 11649 (RF), as the PDF prints it' }),
+    creditor_reference: text.optional().describe('ISO 11649 (RF), as the PDF prints it'),
     pdf: z.object({ sha256: text, bytes: z.int() }).nullable(),
     email: z
       .object({
-        status: z.enum(EMAIL_STATUSES).meta({
-          description:
+        status: z
+          .enum(EMAIL_STATUSES)
+          .describe(
             'held: something is missing on our side. uncertain: the connection was lost during sending; we look ' +
-            'into it. portal: the document was uploaded to your portal',
-        }),
+              'into it. portal: the document was uploaded to your portal',
+          ),
         to: z.array(text).nullable(),
         message_id: text,
         sent_at: instant.nullable(),
@@ -348,40 +348,33 @@ export const policyAnswer = named(
   z.object({
     policy_id: identifier,
     name: text,
-    kind: text.meta({ description: 'Such as insurance' }),
+    kind: text.describe('Such as insurance'),
     active: z.boolean(),
     currency,
-    partner_cut_rate: text.meta({ description: 'The part of spotPrice that you keep, from 0 to 1; the rate of today' }),
+    partner_cut_rate: text.describe('The part of spotPrice that you keep, from 0 to 1; the rate of today'),
     price: z
       .object({ rate: text, minimum: decimalText('The minimum price') })
       .nullable()
-      .meta({ description: 'spotPrice is insured_amount × rate, at least the minimum; null if it cannot be quoted' }),
+      .describe('spotPrice is insured_amount × rate, at least the minimum; null if it cannot be quoted'),
     largest_price: decimalText('The maximum price of a quote, including its requotes').nullable(),
     cancellation: z
       .array(
         z.object({
-          from: text.nullable().meta({ description: 'For sales accepted from this day on; null: from the beginning' }),
-          window_days: z.int().nullable().meta({
-            description: 'Within these days after the acceptance, all may be reversed; null: no terms from then on',
-          }),
-          after_window: z.enum(AFTER_WINDOW).nullable().meta({ description: 'What may be reversed after the window' }),
-          cut: z
-            .enum(CUTS)
+          from: text.nullable().describe('For sales accepted from this day on; null: from the beginning'),
+          window_days: z
+            .int()
             .nullable()
-            .meta({ description: 'Whether your cut is reversed in proportion, or you keep it' }),
-          before_cover_only: z
-            .boolean()
-            .nullable()
-            .meta({ description: 'Nothing may be reversed from the first day of cover on' }),
+            .describe('Within these days after the acceptance, all may be reversed; null: no terms from then on'),
+          after_window: z.enum(AFTER_WINDOW).nullable().describe('What may be reversed after the window'),
+          cut: z.enum(CUTS).nullable().describe('Whether your cut is reversed in proportion, or you keep it'),
+          before_cover_only: z.boolean().nullable().describe('Nothing may be reversed from the first day of cover on'),
         }),
       )
-      .meta({
-        description: `The terms in force and those that come; without terms: ${WITHOUT_TERMS}, or all that is left`,
-      }),
+      .describe(`The terms in force and those that come; without terms: ${WITHOUT_TERMS}, or all that is left`),
   }),
 );
 
-const count = (description: string) => z.int().meta({ description });
+const count = (description: string) => z.int().describe(description);
 const unmatchedLine = named(
   'UnmatchedLine',
   z.object({
@@ -400,31 +393,31 @@ const unmatchedLine = named(
 export const settlementFileAnswer = named(
   'SettlementFile',
   z.object({
-    sha256: text.meta({ description: 'The SHA-256 of the bytes that you sent, in hexadecimal' }),
+    sha256: text.describe('The SHA-256 of the bytes that you sent, in hexadecimal'),
     received_at: instant,
     lines: count('Without the header'),
     duplicates: count('Lines repeated in this file or an earlier one; they count once'),
     matched: count('Lines whose money is allocated to their quote'),
     awaited: count('Lines of a known quote whose money has not reached our account yet'),
     unknown_quotes: count('Lines whose quote_id is not an accepted quote of yours under a connected account'),
-    unmatched: z.array(unmatchedLine).meta({ description: 'The first 100 unmatched lines' }),
+    unmatched: z.array(unmatchedLine).describe('The first 100 unmatched lines'),
   }),
 );
 
 const feedTotals = {
   count: count('Rows, including reversals'),
-  totals: z.record(text, text).meta({ description: 'The sum of invoiceAmount for each currency' }),
+  totals: z.record(text, text).describe('The sum of invoiceAmount for each currency'),
 };
 export const feedAnswer = named(
   'Feed',
   z.object({
-    month: text.meta({ description: 'YYYY-MM' }),
+    month: text.describe('YYYY-MM'),
     ...feedTotals,
-    complete: z.boolean().meta({ description: 'False: you said that more rows will come' }),
+    complete: z.boolean().describe('False: you said that more rows will come'),
     stated_at: instant,
-    recorded: z.object(feedTotals).meta({ description: 'Your rows of that month in the ledger' }),
+    recorded: z.object(feedTotals).describe('Your rows of that month in the ledger'),
     agrees: z.boolean(),
-    differences: z.object(feedTotals).meta({ description: 'recorded less stated; only currencies that differ' }),
+    differences: z.object(feedTotals).describe('recorded less stated; only currencies that differ'),
   }),
 );
 
@@ -433,7 +426,7 @@ export const tokenAnswer = named(
   'Token',
   z.object({
     access_token: z.string(),
-    expires_in: z.int().meta({ description: "The token's lifetime in seconds" }),
+    expires_in: z.int().describe("The token's lifetime in seconds"),
     token_type: z.literal('Bearer'),
   }),
 );
@@ -455,11 +448,11 @@ const fieldProblem = named(
   z.object({
     path: z
       .string()
-      .meta({ description: 'The field, such as insured_amount, or the line of a file; empty for the body as a whole' }),
+      .describe('The field, such as insured_amount, or the line of a file; empty for the body as a whole'),
     reason: z.string(),
-    line: z.int().nullable().optional().meta({ description: 'The line of a file; null for the file as a whole' }),
-    field: z.string().optional().meta({ description: "A line's field" }),
-    code: z.enum(SETTLEMENT_CODES).optional().meta({ description: 'Of a line, for programs' }),
+    line: z.int().nullable().optional().describe('The line of a file; null for the file as a whole'),
+    field: z.string().optional().describe("A line's field"),
+    code: z.enum(SETTLEMENT_CODES).optional().describe('Of a line, for programs'),
   }),
 );
 
@@ -467,18 +460,19 @@ const fieldProblem = named(
 export const problem = named(
   'Problem',
   z.object({
-    type: z.string().meta({ description: 'The URL of the code in the reference' }),
+    type: z.string().describe('The URL of the code in the reference'),
     title: z.string(),
     status: z.int(),
-    detail: z.string().meta({ description: 'For people: what happened and what to do next' }),
-    instance: z.string().meta({ description: 'urn:request: and the X-Request-Id' }),
+    detail: z.string().describe('For people: what happened and what to do next'),
+    instance: z.string().describe('urn:request: and the X-Request-Id'),
     code: z
       .enum(CALL_REFUSAL_CODES as [CallRefusalCode, ...CallRefusalCode[]])
-      .meta({ description: 'For programs. Handle an unknown code by its status.' }),
-    problems: z.array(fieldProblem).optional().meta({
-      description: 'The fields that request_invalid refuses, or the first 20 lines that settlement_invalid refuses',
-    }),
-    problem_count: z.int().optional().meta({ description: 'With settlement_invalid: the number of invalid lines' }),
-    retry_after: z.int().optional().meta({ description: 'Seconds, as in Retry-After' }),
+      .describe('For programs. Handle an unknown code by its status.'),
+    problems: z
+      .array(fieldProblem)
+      .optional()
+      .describe('The fields that request_invalid refuses, or the first 20 lines that settlement_invalid refuses'),
+    problem_count: z.int().optional().describe('With settlement_invalid: the number of invalid lines'),
+    retry_after: z.int().optional().describe('Seconds, as in Retry-After'),
   }),
 );

@@ -48,7 +48,7 @@ export class SecurityLog {
   record(kind: Kind, address: string, clientId?: string) {
     const now = this.service.environment.now().toISO();
     if (now.slice(0, 13) !== this.hour) {
-      this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
+      this.takeAll();
       this.tries = new Map();
       this.hour = now.slice(0, 13);
     }
@@ -89,8 +89,12 @@ export class SecurityLog {
     );
   }
 
-  async flush() {
+  private takeAll() {
     this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
+  }
+
+  async flush() {
+    this.takeAll();
     void this.write();
     await this.writing;
   }
@@ -108,7 +112,6 @@ export class SecurityLog {
   }
 }
 
-/** Returns the tries that are not written yet, and resets their count. */
 function taken(each: Tries) {
   const row = { ...each };
   each.unwritten = 0;

@@ -66,14 +66,14 @@ export const countFailures = querying<
   Readonly<{ keys: readonly string[]; now: string; endsAt: string }>
 >(`
   WITH ended AS (
-    SELECT key FROM failed_exchanges WHERE ends_at <= :now::timestamptz AND key <> ALL (:keys::text[])
+    SELECT key FROM failed_exchanges WHERE ends_at <= :now AND key <> ALL (:keys)
     ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
   ), forgotten AS (DELETE FROM failed_exchanges WHERE key IN (SELECT key FROM ended))
   INSERT INTO failed_exchanges AS f (key, failures, ends_at)
-  SELECT key, 1, :endsAt::timestamptz FROM unnest(:keys::text[]) AS key
+  SELECT key, 1, :endsAt FROM unnest(:keys::text[]) AS key
   ON CONFLICT (key) DO UPDATE SET
-    failures = CASE WHEN f.ends_at <= :now::timestamptz THEN 1 ELSE f.failures + 1 END,
-    ends_at = CASE WHEN f.ends_at <= :now::timestamptz THEN excluded.ends_at ELSE f.ends_at END
+    failures = CASE WHEN f.ends_at <= :now THEN 1 ELSE f.failures + 1 END,
+    ends_at = CASE WHEN f.ends_at <= :now THEN excluded.ends_at ELSE f.ends_at END
   RETURNING key, failures, ends_at`);
 
 /** Adds requests to the counts of the current minute and returns the totals. Also deletes some expired counts. */
@@ -82,7 +82,7 @@ export const addRequestCounts = querying<
   Readonly<{ keys: readonly string[]; requests: readonly number[]; seconds: number }>
 >(`
   WITH ended AS (
-    SELECT key FROM request_counts WHERE ends_at <= now() AND key <> ALL (:keys::text[])
+    SELECT key FROM request_counts WHERE ends_at <= now() AND key <> ALL (:keys)
     ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
   ), forgotten AS (DELETE FROM request_counts WHERE key IN (SELECT key FROM ended))
   INSERT INTO request_counts AS c (key, requests, ends_at)

@@ -63,7 +63,7 @@ const SAFE_HEADERS = {
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** The server does not listen yet. */
-export async function buildServer(service: ServerOptions): Promise<FastifyInstance> {
+export async function buildServer(service: ServerOptions) {
   const { environment, settings, database } = service;
   const issuer = issuerOf(service);
   const sendProblem = problemsOf(issuer);
@@ -149,7 +149,6 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem) {
   return app as unknown as FastifyInstance;
 }
 
-/** Finds the methods of a path among the routes that are added later. */
 function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -329,7 +328,6 @@ function limitUnknown(shared: Shared) {
   };
 }
 
-/** 405 for a path that accepts other methods, and 404 for an unknown one. */
 function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]) {
   const path = url.split('?')[0] ?? '';
   const allowed = findMethods(path);

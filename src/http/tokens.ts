@@ -1,4 +1,4 @@
-/** Access tokens: JWTs (RFC 9068) with the issuer, audience and keys of one environment. Refusal: token_invalid. */
+/** Access tokens: JWTs (RFC 9068) with the issuer, audience and keys of one environment. */
 import { hash, randomUUID } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose';
 import { DateTime } from 'luxon';
@@ -53,7 +53,7 @@ export class TokenIssuer {
       .sign(privateKey);
   }
 
-  /** The token's client. The handler checks whether it is revoked. Refusal: token_invalid. */
+  /** The token's client. The handler checks whether it is revoked. */
   async verify(token: string): Promise<Caller> {
     if (token.length > LONGEST_TOKEN) throw refuse('token_invalid', { reason: 'it is too long' });
     const sha256 = hash('sha256', token, 'base64');

@@ -4,6 +4,7 @@
  * books does the same.
  */
 import { DateTime } from 'luxon';
+import { todayOf } from '#config/today';
 import { Database } from '#database/database';
 import { raiseWorkMemory, Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
@@ -95,7 +96,6 @@ class NewLeaves {
     for (const key of new Set([...this.edges.keys(), ...this.partners.keys()])) yield [key, this.rowsOf(key)];
   }
 
-  /** The lines of the rows among the leaves. */
   readNewLines(tx: Transaction) {
     return readLines(tx, { after: this.covered, to: this.at });
   }
@@ -172,7 +172,7 @@ export async function checkpointMonth(
   tx: Transaction,
   context: Installation,
   { month, previous, now }: Readonly<{ month: Month; previous: Month | null; now: string }>,
-): Promise<Checkpoint> {
+) {
   const leaves = await beginClose(tx, context);
   await leaves.readTo(tx, await readLastNumber(tx));
   const roots = await partnerRoots(tx, leaves, { after: previous ?? '', to: month });
@@ -190,7 +190,7 @@ export async function checkpointBooks(
   tx: Transaction,
   context: Installation,
   { month, now }: Readonly<{ month: Month; now: string }>,
-): Promise<Checkpoint> {
+) {
   return endWith(tx, await beginClose(tx, context), now, `books ${month}`);
 }
 
@@ -212,7 +212,6 @@ async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: 
   return checkpoint;
 }
 
-/** The root of each partner's rows, by partner, currency and arrangement. */
 async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMonths) {
   const trees = new Map<string, LeafRange>();
   let isOneMonth = true;
@@ -244,10 +243,12 @@ export async function refuseUntied(tx: Transaction, covered: number) {
   if (untied.length > 0) throw refuse('ledger_incomplete', { untied });
 }
 
-/** Refuses to take a checkpoint on an earlier day than the last checkpoint. */
-async function refuseEarlier({ environment, settings }: Installation, last: Checkpoint | undefined) {
-  const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
-  const [today, latest] = [dayOf(environment.now()), last && dayOf(DateTime.fromISO(last.taken_at))];
+function dayOf({ taken_at }: Checkpoint, { settings }: Installation) {
+  return DateTime.fromISO(taken_at, { zone: settings.time_zone }).toFormat('yyyy-MM-dd');
+}
+
+async function refuseEarlier(context: Installation, last: Checkpoint | undefined) {
+  const [today, latest] = [todayOf(context), last && dayOf(last, context)];
   if (last === undefined || latest === undefined || today >= latest) return;
   throw refuse('clock_behind', {
     today,
@@ -257,15 +258,8 @@ async function refuseEarlier({ environment, settings }: Installation, last: Chec
   });
 }
 
-/** The day of the last checkpoint (null before the first checkpoint), and today's date. */
-async function readCheckpointDay(tx: Transaction, { environment, settings }: Installation) {
-  const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
-  const last = (await readLastCheckpoint(tx))?.taken_at;
-  return { last: last === undefined ? null : dayOf(DateTime.fromISO(last)), today: dayOf(environment.now()) };
-}
-
 /** Takes the checkpoint of the day unless it was already taken. */
 export async function takeDueCheckpoint(database: Database, context: ActorContext) {
-  const { last, today } = await database.reading((tx) => readCheckpointDay(tx, context));
-  return last !== null && last >= today ? undefined : takeCheckpoint(database, context);
+  const last = await database.reading(readLastCheckpoint);
+  return last && dayOf(last, context) >= todayOf(context) ? undefined : takeCheckpoint(database, context);
 }

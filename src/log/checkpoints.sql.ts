@@ -3,6 +3,7 @@ import { LOCKS, takeLock } from '#database/locks';
 import {
   execute,
   executing,
+  insertInto,
   query,
   querying,
   queryingColumn,
@@ -38,7 +39,7 @@ const COLUMNS = 'size, origin, last_no, root, edge, span, taken_at, closes, fact
 
 /** All checkpoints in order of size, or only checkpoints of at least the size `from`. */
 export const readCheckpoints = (tx: Transaction, from = 0): Promise<Checkpoint[]> =>
-  query(tx, `SELECT ${COLUMNS} FROM log_checkpoints WHERE size >= :from::bigint ORDER BY size`, { from });
+  query(tx, `SELECT ${COLUMNS} FROM log_checkpoints WHERE size >= :from ORDER BY size`, { from });
 
 /** The last checkpoint, or undefined before the first checkpoint. */
 export const readLastCheckpoint = queryingFirst<Checkpoint>(
@@ -47,7 +48,7 @@ export const readLastCheckpoint = queryingFirst<Checkpoint>(
 
 /** The checkpoint of this size, if there is one. */
 export const readCheckpointOf = querying<Checkpoint, { size: number }>(
-  `SELECT ${COLUMNS} FROM log_checkpoints WHERE size = :size::bigint`,
+  `SELECT ${COLUMNS} FROM log_checkpoints WHERE size = :size`,
 );
 
 /**
@@ -60,7 +61,7 @@ export const readLastNumber = queryingValue<number>(
 
 /** The log numbers of rows that are below 1 or above the given number. */
 export const readRowsOutside = queryingColumn<number, { number: number }>(
-  `SELECT entry_id FROM ledger_rows WHERE entry_id > :number::bigint OR entry_id < 1 ORDER BY entry_id LIMIT 100`,
+  `SELECT entry_id FROM ledger_rows WHERE entry_id > :number OR entry_id < 1 ORDER BY entry_id LIMIT 100`,
 );
 
 /** The closes that have no checkpoint, and the checkpoints whose close is not recorded. */
@@ -105,8 +106,7 @@ export const insertContinuation = executing<
   }>
 >(`
   INSERT INTO log_continues (origin, follows, lost_size, lost_root, kept_size, reason, recorded_at, event_id)
-  VALUES (:origin, :follows, :lost_size::bigint, :lost_root, :kept_size::bigint, :reason, :now::timestamptz,
-          :eventId::bigint)`);
+  VALUES (:origin, :follows, :lost_size, :lost_root, :kept_size, :reason, :now, :eventId)`);
 
 /**
  * Takes the lock under which a checkpoint is compared with the last checkpoint and inserted. The lock is held for
@@ -114,10 +114,7 @@ export const insertContinuation = executing<
  */
 export const lockLog = (tx: Transaction) => takeLock(tx, LOCKS.log);
 
-export const insertCheckpoint = executing<Checkpoint>(`
-  INSERT INTO log_checkpoints (${COLUMNS})
-  VALUES (:size::bigint, :origin, :last_no::bigint, :root, :edge, :span, :taken_at::timestamptz, :closes,
-          :facts_root)`);
+export const insertCheckpoint = executing<Checkpoint>(insertInto('log_checkpoints', COLUMNS));
 
 /** The rows of a partner in an open month, up to a checkpoint. */
 export type PartnerEdge = Readonly<{
@@ -162,7 +159,7 @@ export const deletePartnerEdges = executing<{ month: Month }>(`DELETE FROM partn
 export const recordMonthZones = executing<{ after: number }>(`
   INSERT INTO month_zones (time_zone, month, begins_at)
   SELECT time_zone, each, first_instant(each, time_zone)
-  FROM (SELECT DISTINCT time_zone, month FROM ledger_rows WHERE entry_id > :after::bigint) AS r
+  FROM (SELECT DISTINCT time_zone, month FROM ledger_rows WHERE entry_id > :after) AS r
   CROSS JOIN LATERAL (VALUES (r.month), (month_after(r.month))) AS m (each)
   WHERE NOT EXISTS (SELECT FROM month_zones z WHERE z.time_zone = r.time_zone AND z.month = each)
   GROUP BY time_zone, each ORDER BY time_zone, each

@@ -265,13 +265,11 @@ class PartnerRows {
     rows.add(content, from);
   };
 
-  /** Returns whether the rows of a month are read. */
   private isRead(month: string, scope: DerivedRows) {
     if (this.cold.has(month)) return false;
     return scope === 'all' || month === scope.month || !this.closed.includes(month as Month);
   }
 
-  /** The posting months of the closed months that are read, and of all open months. */
   monthsOf(scope: DerivedRows): PostedMonths[] {
     const closed = this.closed.flatMap((month, at) =>
       this.isRead(month, scope) ? [{ after: this.closed[at - 1] ?? '', to: month }] : [],

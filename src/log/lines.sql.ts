@@ -3,9 +3,9 @@
  * take 1.3 s there, and 3 s in this process. The SQL relies on the time zone UTC and on ISO dates, which the program
  * sets for each connection.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { copyBinary, copyJoined } from '#database/copy';
-import { execute, prepared, query, Transaction } from '#database/transaction';
+import { execute, prepared, query, querying, Transaction } from '#database/transaction';
 import { COMPUTED, LOG_FORMS, LogColumn, LogForm, numberOf } from './forms.ts';
 
 /** The numbers above `after`, up to `to`. */
@@ -74,7 +74,7 @@ const FILLED = FACTS.map(
  * This query finds the tables that have facts in a range. Planning a query over all tables takes longer than reading
  * the few tables that have such facts.
  */
-const filled = prepared(`log_filled_${createHash('sha256').update(FILLED).digest('hex').slice(0, 16)}`, FILLED);
+const filled = prepared(`log_filled_${hash('sha256', FILLED).slice(0, 16)}`, FILLED);
 
 async function filledKinds(tx: Transaction, range: NumberRange) {
   return (await query<{ kind: string }>(tx, filled, { ...range })).map(({ kind }) => kind);
@@ -232,16 +232,12 @@ export const copyRowLines = (
   );
 
 /** The facts in which a close states the totals of a partner's rows: the number and the line of each fact. */
-export const readMonthPartnerLines = (
-  tx: Transaction,
-  given: Readonly<{ month: string; partnerId: string }>,
-): Promise<Readonly<{ number: number; line: string; currency: string; arrangement: string }>[]> =>
-  query(
-    tx,
-    `SELECT f.log_no AS number, ${LINES.get('month_partners')} AS line, f.currency, f.arrangement FROM month_partners f
-     WHERE f.month = :month AND f.partner_id = :partnerId ORDER BY f.log_no`,
-    given,
-  );
+export const readMonthPartnerLines = querying<
+  Readonly<{ number: number; line: string; currency: string; arrangement: string }>,
+  { month: string; partnerId: string }
+>(`
+  SELECT f.log_no AS number, ${LINES.get('month_partners')} AS line, f.currency, f.arrangement FROM month_partners f
+  WHERE f.month = :month AND f.partner_id = :partnerId ORDER BY f.log_no`);
 
 /** Reads the lines of a partner's rows of a month, in the order of the log, by currency and arrangement. */
 export async function readPartnerLines(

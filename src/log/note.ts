@@ -88,7 +88,6 @@ export function isSigned(content: Buffer, signature: Buffer, publicKey: Buffer) 
   }
 }
 
-/** The parts of a note: its head and its signature lines. */
 export interface Note {
   readonly head: TreeHead;
   readonly lines: readonly string[];

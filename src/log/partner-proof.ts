@@ -2,7 +2,6 @@
  * The proof of a partner's month. It contains the lines of the partner's rows, the fact in which the month's close
  * states their root, and the proof that the log includes this fact (https://c2sp.org/tlog-proof). The count, the sums
  * and the root in that fact show that no row is missing. The proof does not reveal the rows of other partners.
- * Refusals: month_not_closed, partner_without_rows.
  */
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
@@ -16,7 +15,6 @@ import { hashLines, inclusionProof, knownNodes } from './tree.ts';
 export type PartnerProof = Readonly<{
   currency: string;
   arrangement: string;
-  /** The lines of the partner's rows, in the order of the log. */
   rows: readonly string[];
   /** The fact, its place in the log, the hashes on the path to the root, and the checkpoint. */
   proof: string;
@@ -52,7 +50,6 @@ export async function provePartner(
   });
 }
 
-/** The leaf hashes of a range, and the numbers of its facts. */
 async function leavesOf(tx: Transaction, range: NumberRange) {
   const hashes: Buffer[] = [];
   const numbers: number[] = [];

@@ -5,11 +5,10 @@
 import { KeyObject, sign } from 'node:crypto';
 import { Environment } from '#config/environment';
 import { LogKey as SigningKey } from '#config/log-key';
-import { Settings } from '#config/settings';
 import { Database } from '#database/database';
 import { lockLedgerShared } from '#database/ledger-lock';
 import { Transaction } from '#database/transaction';
-import { ActorContext, recordEvent } from '#people/audit-events';
+import { ActorContext, Installation, recordEvent } from '#people/audit-events';
 import { lockLog, readOrigin } from './checkpoints.sql.ts';
 import { keepHead } from './head.ts';
 import { bodyOf, NoteKey, signHead, TreeHead, vkeyOf } from './note.ts';
@@ -110,7 +109,7 @@ const LATE_HOURS = 24;
 /** The sizes of the checkpoints that should be signed, and of the checkpoints that should be stamped, oldest first. */
 export async function readLateSignatures(
   tx: Transaction,
-  { environment, settings }: Readonly<{ environment: Environment; settings: Settings }>,
+  { environment, settings }: Installation,
 ): Promise<Readonly<{ unsigned: readonly number[]; unstamped: readonly number[] }>> {
   const before = environment.now().minus({ hours: LATE_HOURS }).toISO();
   const isSigning = environment.logKey !== undefined || (await readLatestKey(tx)) !== undefined;

@@ -25,7 +25,7 @@ export const noteKeyOf = ({ key_name, public_key }: Pick<LogKey, 'key_name' | 'p
 
 export const insertKey = executing<LogKey & Readonly<{ reason: string; now: string; eventId: number }>>(`
   INSERT INTO log_keys (key_name, public_key, previous, signature, reason, recorded_at, event_id)
-  VALUES (:key_name, :public_key, :previous, :signature, :reason, :now::timestamptz, :eventId::bigint)`);
+  VALUES (:key_name, :public_key, :previous, :signature, :reason, :now, :eventId)`);
 
 /** The checkpoints of a log that its key has not signed, oldest first. */
 export const readUnsigned = querying<TreeHead, { origin: string }>(`
@@ -41,7 +41,7 @@ export const insertSignatures = (
   execute(
     tx,
     `INSERT INTO log_signatures (size, key_name, line, made_at)
-     SELECT size, key_name, line, :now::timestamptz
+     SELECT size, key_name, line, :now
      FROM json_to_recordset(:signatures::json) AS s (size bigint, key_name text, line text)
      ON CONFLICT DO NOTHING`,
     { signatures: JSON.stringify(signatures), now },
@@ -55,7 +55,7 @@ export async function readSignatureLines(
   const rows = await query<{ size: number; lines: string[] }>(
     tx,
     `SELECT s.size, array_agg(s.line ORDER BY s.key_name <> c.origin, s.made_at, s.line) AS lines
-     FROM log_signatures s JOIN log_checkpoints c USING (size) WHERE size = ANY (:sizes::bigint[]) GROUP BY s.size`,
+     FROM log_signatures s JOIN log_checkpoints c USING (size) WHERE size = ANY (:sizes) GROUP BY s.size`,
     { sizes },
   );
   return new Map(rows.map(({ size, lines }) => [size, lines]));
@@ -69,7 +69,7 @@ export const readNoteOf = async (tx: Transaction, head: TreeHead) =>
 export async function readStamps(tx: Transaction, sizes: readonly number[]): Promise<ReadonlyMap<number, Buffer>> {
   const rows = await query<{ size: number; response: Buffer }>(
     tx,
-    `SELECT size, response FROM log_stamps WHERE size = ANY (:sizes::bigint[])`,
+    `SELECT size, response FROM log_stamps WHERE size = ANY (:sizes)`,
     { sizes },
   );
   return new Map(rows.map(({ size, response }) => [size, response]));
@@ -93,15 +93,15 @@ export const insertStamp = executing<
   }>
 >(`
   INSERT INTO log_stamps (size, authority, response, stamped_at)
-  VALUES (:size::bigint, :authority, :response, :stampedAt::timestamptz) ON CONFLICT DO NOTHING`);
+  VALUES (:size, :authority, :response, :stampedAt) ON CONFLICT DO NOTHING`);
 
 /** The checkpoints without a stamp that were taken before an instant, oldest first. */
 export const readUnstampedBefore = querying<Pick<Checkpoint, 'size'>, { before: string }>(
-  `SELECT size ${UNSTAMPED} AND taken_at < :before::timestamptz ORDER BY size`,
+  `SELECT size ${UNSTAMPED} AND taken_at < :before ORDER BY size`,
 );
 
 /** The checkpoints without a signature of the log's key that were taken before an instant, oldest first. */
 export const readUnsignedBefore = querying<Pick<Checkpoint, 'size'>, { before: string }>(`
   SELECT size FROM log_checkpoints c
-  WHERE taken_at < :before::timestamptz
+  WHERE taken_at < :before
     AND NOT EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin) ORDER BY size`);

@@ -3,7 +3,7 @@
  * a bad answer returns a sentence and throws nothing. The libraries take 0.1 s to load, so they are loaded only when a
  * stamp is requested or checked.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { DateTime } from 'luxon';
 import * as Pkijs from 'pkijs';
 import { reasonOf } from '#errors/refusals';
@@ -47,7 +47,7 @@ export async function requestTimeStamp(url: string, record: string, timeoutMs = 
       };
 }
 
-const hashOf = (record: string): Buffer => createHash('sha256').update(record).digest();
+const hashOf = (record: string): Buffer => hash('sha256', record, 'buffer');
 
 async function requestFor(hash: Buffer, nonce: Buffer): Promise<Buffer> {
   const { AlgorithmIdentifier, MessageImprint, TimeStampReq } = await import('pkijs');

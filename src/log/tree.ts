@@ -163,7 +163,7 @@ function rootOf(known: KnownNodes, from: number, to: number): Hash {
 }
 
 /** The consistency proof between a tree of `smaller` leaves and a tree of `larger` leaves (RFC 9162, 2.1.4.1). */
-export function consistencyProof(known: KnownNodes, smaller: number, larger: number): Buffer[] {
+export function consistencyProof(known: KnownNodes, smaller: number, larger: number) {
   const proof = (old: number, from: number, to: number, whole: boolean): Hash[] => {
     if (old === to - from) return whole ? [] : [rootOf(known, from, to)];
     const left = splitOf(to - from);
@@ -174,7 +174,7 @@ export function consistencyProof(known: KnownNodes, smaller: number, larger: num
 }
 
 /** The inclusion proof of a leaf in a tree of `size` leaves (RFC 9162, 2.1.3.1). */
-export function inclusionProof(known: KnownNodes, leaf: number, size: number): Buffer[] {
+export function inclusionProof(known: KnownNodes, leaf: number, size: number) {
   const proof = (from: number, to: number): Hash[] => {
     if (to - from === 1) return [];
     const left = splitOf(to - from);

@@ -2,7 +2,7 @@
  * Makes one attempt to send an e-mail: passes it to the mail server, records the offer right before the first byte is
  * sent, and then the outcome.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { failpoint } from '#failpoint';
 import { ActorContext, Installation } from '#people/audit-events';
 import { signMessage } from './dkim.ts';
@@ -78,11 +78,11 @@ export async function attempt(
   email: EmailState,
   { raw, envelope }: OutgoingEmail,
   options: RetryOptions = {},
-): Promise<SendResult> {
+) {
   failpoint('delivery.composed');
   const facts = {
     ...{ emailId: email.email_id, attempt: email.attempts + 1, recipients: envelope.to, envelopeFrom: envelope.from },
-    ...{ sha256: createHash('sha256').update(raw).digest('hex'), startedAt: sender.environment.now().toISO() },
+    ...{ sha256: hash('sha256', raw), startedAt: sender.environment.now().toISO() },
   };
   let offered: boolean | undefined;
   let failure: { readonly reason: unknown } | undefined;
@@ -108,7 +108,7 @@ export async function attempt(
  * Ends the attempt of a worker that died. If an e-mail that is `sending` can be claimed, no other worker has it. If the
  * result is `deferred`, its message is sent again at once.
  */
-export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {
+export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}) {
   const reply = 'the program was stopped while this was being sent';
   const facts = { emailId: email.email_id, attempt: email.attempts };
   return end(sender, email, facts, { outcome: 'unclear', reply }, options);

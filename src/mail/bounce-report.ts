@@ -2,7 +2,7 @@
  * Reads delivery status notifications (RFC 3464), in which mail servers report that they gave up on a recipient. A file
  * is one message or an mbox. Other messages are skipped, because a mailbox also contains replies.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import PostalMime from 'postal-mime';
 import { readerOf } from '#reading/aside';
 import { refuseTooMany } from '#reading/limits';
@@ -15,10 +15,8 @@ export type ReportedBounce = Readonly<{
   recipients: readonly string[];
   /** RFC 3463, such as 5.1.1. */
   status: string;
-  /** May be empty. */
   diagnostic: string;
   server: string;
-  /** The hash of the whole report. */
   sha256: string;
 }>;
 
@@ -35,7 +33,7 @@ export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name,
 });
 
 /** The messages of an mbox file, or the whole content as one. */
-export function messagesOf(content: Buffer): Buffer[] {
+export function messagesOf(content: Buffer) {
   if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
   const starts: number[] = [];
   for (let at = 0; at >= 0; at = content.indexOf('\nFrom ', at + 1)) {
@@ -61,7 +59,7 @@ export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   const returned = parts.find(({ mimeType }) => /^(?:message\/(?:rfc822|global)|text\/rfc822-headers)/.test(mimeType));
   const messageId = messageIdOf(returned?.content ?? '') ?? bracketed(whole.get('original-envelope-id') ?? '');
   if (messageId === undefined) return [];
-  const sha256 = createHash('sha256').update(message).digest('hex');
+  const sha256 = hash('sha256', message);
   const server = withoutType(whole.get('reporting-mta')).slice(0, 255);
   return each.flatMap((fields) => {
     const status = /^[45]\.\d{1,3}\.\d{1,3}/.exec(fields.get('status') ?? '')?.[0];

@@ -5,10 +5,10 @@ export type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal
 
 export const readByMessageIds = querying<Target & { message_id: string }, { messageIds: readonly string[] }>(`
   SELECT email_id, message_id, recipients AS "to", status, dismissal_reason
-  FROM emails WHERE message_id = ANY (:messageIds::text[]) ORDER BY email_id`);
+  FROM emails WHERE message_id = ANY (:messageIds) ORDER BY email_id`);
 
 export const readBounces = querying<{ email_id: number; recipient: string }, { ids: readonly number[] }>(
-  `SELECT email_id, personal(recipient) AS recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`,
+  `SELECT email_id, personal(recipient) AS recipient FROM email_bounces WHERE email_id = ANY (:ids)`,
 );
 
 export async function insertBounces(
@@ -24,9 +24,8 @@ export async function insertBounces(
             coalesce((SELECT kept FROM email_attempts a CROSS JOIN LATERAL unnest(a.recipients) AS kept
                       WHERE a.email_id = b.email_id AND personal(kept) = b.recipient ORDER BY a.attempt LIMIT 1),
                      b.recipient),
-            b.status, b.diagnostic, b.reporting_server, b.report_sha256, :now::timestamptz, :eventId::bigint
-     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
-       reporting_server text, report_sha256 text)
+            b.status, b.diagnostic, b.reporting_server, b.report_sha256, :now, :eventId
+     FROM json_populate_recordset(NULL::email_bounces, :bounces::json) AS b
      ORDER BY b.email_id, b.recipient`,
     values,
   );

@@ -40,7 +40,7 @@ export async function dismissEmail(
   await execute(
     tx,
     `UPDATE emails
-     SET dismissal_reason = :reason::text, message = NULL,
+     SET dismissal_reason = :reason, message = NULL,
          status = CASE WHEN status IN ('failed', 'uncertain', 'bounced') THEN status
                        WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END
      WHERE email_id = :emailId`,

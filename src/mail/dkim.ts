@@ -10,7 +10,7 @@ import { Settings } from '#config/settings';
 
 type SigningContext = Readonly<{ environment: Pick<Environment, 'dkimKey'>; settings: Settings }>;
 
-export async function signMessage(raw: Buffer, { environment, settings }: SigningContext): Promise<Buffer> {
+export async function signMessage(raw: Buffer, { environment, settings }: SigningContext) {
   const { dkimKey } = environment;
   if (dkimKey === undefined) return raw;
   const privateKey = dkimKey.export({ format: 'pem', type: 'pkcs8' }).toString();

@@ -6,7 +6,6 @@ import { addressLine, PaymentFact, present } from '#documents/present';
 import { DocumentSnapshot } from '#documents/snapshot';
 import { Amount } from '#money';
 import { issuerView } from './letter.ts';
-import { EmailText } from './message.ts';
 import { EmailTemplates } from './templates.ts';
 import { oneLine } from './text.ts';
 
@@ -25,11 +24,8 @@ export type DocumentEmailFacts = Readonly<{
   replaces?: string | null;
 }>;
 
-export const renderDocumentEmail = (
-  snapshot: DocumentSnapshot,
-  facts: DocumentEmailFacts,
-  templates: EmailTemplates,
-): EmailText => templates.render(snapshot.document, viewOf(snapshot, facts));
+export const renderDocumentEmail = (snapshot: DocumentSnapshot, facts: DocumentEmailFacts, templates: EmailTemplates) =>
+  templates.render(snapshot.document, viewOf(snapshot, facts));
 
 /**
  * The fields that a template may name; `templates/email/README.md` explains each. Every field is present, so that a

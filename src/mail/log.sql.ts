@@ -11,7 +11,6 @@ export type AttemptOutcome = Partial<AttemptFacts> &
     attempt: number;
     outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
     status: 'queued' | 'sent' | 'failed' | 'uncertain';
-    /** The mail server's reply, or the reason why there is none. */
     reply: string;
     /** An ISO instant. */
     now: string;
@@ -99,13 +98,13 @@ export function readEmails(
             e.recipients AS "to", e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
             u.email_id IS NOT NULL AS unfinished
      FROM emails e LEFT JOIN documents d USING (document_id) LEFT JOIN unfinished_emails u USING (email_id)
-     WHERE (:emailIds::bigint[] IS NULL OR e.email_id = ANY (:emailIds::bigint[]))
-       AND (NOT :withoutDocument::boolean OR e.document_id IS NULL)
-       AND (NOT :unfinished::boolean OR u.email_id IS NOT NULL)
-       AND (:scope::text[] IS NULL OR coalesce(e.partner_id, d.partner_id) = ANY (:scope::text[]))
-       AND (:after::bigint IS NULL OR CASE WHEN :unfinished::boolean THEN e.email_id > :after::bigint
-                                           ELSE e.email_id < :after::bigint END)
-     ORDER BY CASE WHEN :unfinished::boolean THEN e.email_id ELSE -e.email_id END LIMIT :limit`,
+     WHERE (:emailIds::bigint[] IS NULL OR e.email_id = ANY (:emailIds))
+       AND (NOT :withoutDocument OR e.document_id IS NULL)
+       AND (NOT :unfinished OR u.email_id IS NOT NULL)
+       AND (:scope::text[] IS NULL OR coalesce(e.partner_id, d.partner_id) = ANY (:scope))
+       AND (:after::bigint IS NULL OR CASE WHEN :unfinished THEN e.email_id > :after
+                                           ELSE e.email_id < :after END)
+     ORDER BY CASE WHEN :unfinished THEN e.email_id ELSE -e.email_id END LIMIT :limit`,
     {
       ...{ withoutDocument: false, emailIds: null, scope: null, after: null, ...filter },
       unfinished: filter.unfinished ?? false,

@@ -1,6 +1,4 @@
-/**
- * The e-mail log. A row of `email_attempts` is written when an attempt ends and never changes. Refusal: email_unknown.
- */
+/** The e-mail log. A row of `email_attempts` is written when an attempt ends and never changes. */
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { DELIVER, Remedy, toDo } from '#remedy';
@@ -28,7 +26,6 @@ export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome) =>
 
 // --- Reading ---
 
-/** Refusal: email_unknown. */
 export async function readEmail(tx: Transaction, emailId: number): Promise<ListedEmail> {
   const [email] = await readEmails(tx, { limit: 1, emailIds: [emailId] });
   if (email === undefined) throw refuse('email_unknown', { email: emailId });

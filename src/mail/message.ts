@@ -2,7 +2,7 @@
  * Composes the exact bytes of an e-mail and the addresses on its envelope. The same input gives the same bytes.
  * Refusal: argument_invalid (not exactly one e-mail address).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import MimeNode from 'nodemailer/lib/mime-node';
 import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
@@ -110,7 +110,7 @@ export function composeMessage(message: MessageParts): Buffer {
     // Fixed, because nodemailer's are random or depend on length. No line of a quoted-printable or base64 part can
     // contain "=_", so none can be taken for a boundary.
     boundaryPrefix: '=_reckoner',
-    baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
+    baseBoundary: hash('sha256', messageId).slice(0, 32),
     encoding: 'quoted-printable',
     // No part of the data may be read as a path or an address to fetch.
     disableFileAccess: true,

@@ -53,8 +53,8 @@ export async function queueEmails(
     tx,
     `INSERT INTO emails (${subjectOf()}, preliminary, message_id, status, queued_at, event_id)
      SELECT ${subjectOf('q.')}, coalesce(q.preliminary, false),
-            format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now::timestamptz,
-            coalesce(q.event_id, :eventId::bigint)
+            format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now,
+            coalesce(q.event_id, :eventId)
      FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, payment_id bigint,
        credit_refund_id bigint, void_document_id bigint, checkpoint_size bigint, approval_request_id bigint,
        user_event_id bigint, preliminary boolean, event_id bigint, name text)
@@ -87,7 +87,7 @@ export const readQueuedAfter = querying<EmailSubject, { last: number }>(`
 export const wakeOtherEmails = executing<{ only: readonly number[] | null }>(`
   UPDATE emails SET due_at = least(due_at, now())
   WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held')
-    AND (:only::bigint[] IS NULL OR email_id = ANY (:only::bigint[]))`);
+    AND (:only::bigint[] IS NULL OR email_id = ANY (:only))`);
 
 export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   kind: 'email',
@@ -171,7 +171,7 @@ export type RefusedInARow = Readonly<{
  * The failed e-mails that the server refused in a row, to at least three recipients. A wrong address affects only its
  * own e-mails, but a mail server that is set up wrongly refuses every one.
  */
-export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
+export async function readRefusedInARow(tx: Transaction) {
   const [refused] = await query<RefusedInARow>(
     tx,
     `WITH failed AS MATERIALIZED (
@@ -284,10 +284,7 @@ export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { 
   return { bytes: Buffer.concat(contents), places };
 }
 
-const LOCK = prepared(
-  'mail.lock',
-  `SELECT FROM emails WHERE email_id = ANY (:ids::bigint[]) ORDER BY email_id FOR UPDATE`,
-);
+const LOCK = prepared('mail.lock', `SELECT FROM emails WHERE email_id = ANY (:ids) ORDER BY email_id FOR UPDATE`);
 
 /** Locks e-mails in a fixed order, so that two workers cannot deadlock. */
 export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]) =>
@@ -323,10 +320,10 @@ export const readNewAddresses = querying<
   SELECT e.email_id, a.address
   FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
   CROSS JOIN LATERAL (
-    SELECT CASE e.kind WHEN 'checkpoint' THEN :auditor::text
-                       WHEN 'close_report' THEN :finance::text
-                       WHEN 'feed_doubts' THEN coalesce(nullif(:finance::text, ''), :operations::text)
-                       WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+    SELECT CASE e.kind WHEN 'checkpoint' THEN :auditor
+                       WHEN 'close_report' THEN :finance
+                       WHEN 'feed_doubts' THEN coalesce(nullif(:finance, ''), :operations)
+                       WHEN 'instructions_changed' THEN coalesce(nullif(:finance, ''), :operations)
                        WHEN 'reminder' THEN coalesce(nullif(p.reminder_email, ''), p.contact_email)
                        WHEN 'account_statement' THEN coalesce(nullif(p.statement_email, ''), p.contact_email)
                        ELSE p.contact_email END AS address) AS a
@@ -353,10 +350,10 @@ export const insertRepetitions = querying<
 >(`
   INSERT INTO emails (${subjectOf()}, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
   SELECT ${subjectOf('e.')}, e.preliminary,
-         :askedFor::text, :to::text, :eventId::bigint,
+         :askedFor, :to, :eventId,
          format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
-         :now::timestamptz
-  FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
+         :now
+  FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds)
   ON CONFLICT DO NOTHING
   RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`);
 
@@ -367,7 +364,7 @@ export const readToRetry = querying<
 >(`
   SELECT e.email_id, e.document_id, e.addressed_to
   FROM emails e JOIN unfinished_emails USING (email_id)
-  WHERE e.status = :status::text AND e.attempted_at >= coalesce(:since::timestamptz, '-infinity')
+  WHERE e.status = :status AND e.attempted_at >= coalesce(:since::timestamptz, '-infinity')
     AND e.kind <> 'status'
     AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
   ORDER BY e.email_id`);

@@ -125,22 +125,20 @@ export async function composeEmail(
     const reason = whyUnsendable(context, content);
     return reason === undefined ? content : { status: 'held', reason };
   } catch (error) {
-    // A person must correct a template or an address.
-    if (error instanceof Refusal) return { status: 'held', reason: error.message };
-    throw error;
+    return heldBy(error);
   }
+}
+
+/** Because a person must correct a template or an address. */
+function heldBy(error: unknown) {
+  if (error instanceof Refusal) return { status: 'held', reason: error.message } as const;
+  throw error;
 }
 
 function composing(options: OutboxOptions): Compose {
   const templates = templatesOf(options.environment);
   return async (tx, email, messageId) => {
     const composed = await composeEmail(tx, email, options, templates);
-    if ('status' in composed) return composed;
-    try {
-      return await messageOf(options, messageId, composed);
-    } catch (error) {
-      if (error instanceof Refusal) return { status: 'held', reason: error.message };
-      throw error;
-    }
+    return 'status' in composed ? composed : messageOf(options, messageId, composed).catch(heldBy);
   };
 }

@@ -28,8 +28,7 @@ export const canMail = ({ environment, settings: { mail_from: sender } }: Instal
   sender !== '' && (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
 
 /** The inviting user also sees the link. */
-export const mailSignInLink = (context: Installation, link: LinkToSend): Promise<SentLink> =>
-  mailLink(context, link, 'sign_in', {});
+export const mailSignInLink = (context: Installation, link: LinkToSend) => mailLink(context, link, 'sign_in', {});
 
 export const mailPartnerLink = (context: Installation, link: LinkToSend & { readonly partner: string }) =>
   mailLink(context, link, 'partner_sign_in', { partner: oneLine(link.partner) });

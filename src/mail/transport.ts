@@ -2,7 +2,7 @@
  * Passes a composed message to a mail server, or to a folder if there is none. Refusals: environment_invalid
  * (SMTP_URL).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -38,7 +38,6 @@ export type OutgoingMessage = Readonly<{
 }>;
 
 export interface Transport {
-  /** The transport's name in logs. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**
@@ -126,7 +125,7 @@ function fileName(messageId: string) {
   const bare = bareMessageId(messageId);
   const safe = bare.replace(/[^A-Za-z0-9@._+-]/g, '_').replace(/^[.-]/, '_');
   if (safe === bare && bare.length <= 200) return bare;
-  return `${safe.slice(0, 180)}-${createHash('sha256').update(bare).digest('hex').slice(0, 16)}`;
+  return `${safe.slice(0, 180)}-${hash('sha256', bare).slice(0, 16)}`;
 }
 
 // --- Mail server ---

@@ -5,7 +5,7 @@
  * date_in_future, settings_incomplete, argument_invalid.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import { todayOf } from '#config/today';
 import { lockLedgerWhole } from '#database/ledger-lock';
@@ -69,7 +69,7 @@ export async function importOpening(
   refuseIncompleteSettings(context);
   await lockLedgerWhole(tx);
   await takeLock(tx, LOCKS.payments);
-  const sha256 = createHash('sha256').update(file.bytes).digest('hex');
+  const sha256 = hash('sha256', file.bytes);
   const before = (await readOpenings(tx, { sha256 })).find(
     (each) => each.cut_over_on === cutOverOn && each.reversed < each.items,
   );

@@ -12,7 +12,7 @@ type NewOpening = Readonly<{
 
 export const insertOpening = queryingValue<number, NewOpening>(`
   INSERT INTO openings (cut_over_on, sha256, name, recorded_at, event_id)
-  VALUES (:cutOverOn::date, :sha256, :name, :now::timestamptz, :eventId::bigint) RETURNING opening_id`);
+  VALUES (:cutOverOn, :sha256, :name, :now, :eventId) RETURNING opening_id`);
 
 export type OpeningTotal = Readonly<{
   currency: string;
@@ -26,7 +26,7 @@ export type OpeningTotal = Readonly<{
 
 export const insertTotals = executing<{ openingId: number; totals: readonly OpeningTotal[] }>(`
   INSERT INTO opening_totals (opening_id, currency, items, invoices, credits, cash, control)
-  SELECT :openingId::bigint, currency, items, invoices, credits, cash, control
+  SELECT :openingId, currency, items, invoices, credits, cash, control
   FROM json_populate_recordset(NULL::opening_totals, :totals::json) ORDER BY currency`);
 
 export type Carrying = Readonly<{
@@ -57,7 +57,7 @@ export const insertDocuments = querying<
          to_char(i.date, 'YYYY-MM'), i.currency, 'invoicing', i.date, i.due_on, i.due_on - i.date, 0, 0, i.amount, 0,
          i.amount, 0, p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
          p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
-         :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz, :cutOverOn::date, :openingId::bigint,
+         :issuerVersionId, :sandbox, :now, :cutOverOn, :openingId,
          coalesce(before.opening_number, i.number), coalesce(before.opening_revision, 0) + 1, before.document_id,
          i.original_amount
   FROM ROWS FROM (json_to_recordset(:items::json) AS (
@@ -84,8 +84,8 @@ export async function insertCash(
          identity, source, partner_id, currency, amount, method, account, received_on, entry_on, reference, recorded_at,
          event_id, opening_id, opening_number)
        SELECT concat_ws('|', 'opening', :openingId::bigint, i.number), 'opening', i.partner_id, i.currency, i.amount,
-              'other', '', i.date, :cutOverOn::date, coalesce(nullif(i.reference, ''), i.number), :now::timestamptz,
-              :eventId::bigint, :openingId::bigint, i.number
+              'other', '', i.date, :cutOverOn, coalesce(nullif(i.reference, ''), i.number), :now,
+              :eventId, :openingId, i.number
        FROM ROWS FROM (json_to_recordset(:items::json) AS (
               number text, partner_id text, date date, currency text, amount numeric, reference text)) WITH ORDINALITY
             AS i (number, partner_id, date, currency, amount, reference, place)
@@ -151,16 +151,16 @@ export function readItems(
                    WHEN b.credited <> 0 OR EXISTS (SELECT FROM live_documents n WHERE n.credits = d.document_id)
                      THEN 'credited' END AS used
        FROM documents d JOIN document_balances b USING (document_id)
-       WHERE d.purpose = 'opening' AND (:openingId::bigint IS NULL OR d.opening_id = :openingId::bigint)
-         AND (:numbers::text[] IS NULL OR (d.number = ANY (:numbers::text[]) AND b.status <> 'void'))
+       WHERE d.purpose = 'opening' AND (:openingId::bigint IS NULL OR d.opening_id = :openingId)
+         AND (:numbers::text[] IS NULL OR (d.number = ANY (:numbers) AND b.status <> 'void'))
        UNION ALL
        SELECT 'cash', p.opening_number, NULL, p.payment_id, b.partner_id, p.received_on, NULL, p.currency, p.amount,
               p.amount, b.unapplied, b.status = 'reversed',
               CASE WHEN b.status NOT IN ('unapplied', 'reversed') OR (b.status = 'unapplied' AND b.reversed <> 0)
                    THEN 'applied' END
        FROM payments p JOIN payment_balances b USING (payment_id)
-       WHERE p.source = 'opening' AND (:openingId::bigint IS NULL OR p.opening_id = :openingId::bigint)
-         AND (:numbers::text[] IS NULL OR (p.opening_number = ANY (:numbers::text[]) AND b.status <> 'reversed'))
+       WHERE p.source = 'opening' AND (:openingId::bigint IS NULL OR p.opening_id = :openingId)
+         AND (:numbers::text[] IS NULL OR (p.opening_number = ANY (:numbers) AND b.status <> 'reversed'))
      ) AS items ORDER BY document_id NULLS LAST, payment_id`,
     { openingId: filter.openingId ?? null, numbers: filter.numbers ?? null },
   );
@@ -198,7 +198,7 @@ export function readOpenings(
              UNION ALL
              SELECT b.status = 'reversed' FROM payments p JOIN payment_balances b USING (payment_id)
              WHERE p.opening_id = o.opening_id) AS items) AS s
-     WHERE (:openingId::bigint IS NULL OR o.opening_id = :openingId::bigint)
+     WHERE (:openingId::bigint IS NULL OR o.opening_id = :openingId)
        AND (:sha256::text IS NULL OR o.sha256 = :sha256)
      ORDER BY o.opening_id`,
     { openingId: filter.openingId ?? null, sha256: filter.sha256 ?? null },

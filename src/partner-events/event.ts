@@ -2,7 +2,7 @@
  * A partner's events in the form that the partner reads, from a list or by webhook. An event is composed from its row
  * or fact, so its content never changes.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { ExactNumber } from '#json';
@@ -92,10 +92,8 @@ function eventOf(
 }
 
 /** An id that is unique across installations and partners. It reveals neither the installation nor the partner. */
-function eventId(installationId: string, partnerId: string, position: number) {
-  const hash = createHash('sha256').update(`${installationId} ${partnerId} ${position}`).digest('hex');
-  return `evt_${hash.slice(0, 32)}`;
-}
+const eventId = (installationId: string, partnerId: string, position: number) =>
+  `evt_${hash('sha256', `${installationId} ${partnerId} ${position}`).slice(0, 32)}`;
 
 /** The data of a ledger row's event. Amounts have the format of the API's answers to acceptances and reversals. */
 function rowData(row: LedgerEventRow) {

@@ -19,7 +19,7 @@ const EVENT_PAGE = prepared(
   'events.page',
   `SELECT i.installation_id, e.position, e.type, e.posted_month, e.entry_id, e.log_no
    FROM partner_events e CROSS JOIN installation i
-   WHERE e.partner_id = :partnerId AND e.position > :after::bigint AND (:type::text IS NULL OR e.type = :type::text)
+   WHERE e.partner_id = :partnerId AND e.position > :after AND (:type::text IS NULL OR e.type = :type)
    ORDER BY e.position LIMIT :limit`,
 );
 
@@ -54,7 +54,7 @@ export type FactRow = Readonly<{
 
 /** The facts of events. The numbers are passed as one list, so that every part of the view looks them up by index. */
 export const readEventFacts = querying<FactRow, { ids: readonly number[] }>(
-  `SELECT log_no, recorded_at, data FROM partner_event_facts WHERE log_no = ANY (:ids::bigint[])`,
+  `SELECT log_no, recorded_at, data FROM partner_event_facts WHERE log_no = ANY (:ids)`,
 );
 
 /** The position of a partner's last event; 0 before the first. */
@@ -79,16 +79,16 @@ export async function lockPublished(tx: Transaction) {
 /** Indexes the rows and facts of a range, and moves the mark. */
 export async function indexEvents(tx: Transaction, range: NumberRange) {
   await execute(tx, INDEX_EVENTS, { ...range });
-  await execute(tx, `UPDATE published_marks SET log_no = :to::bigint`, { to: range.to });
+  await execute(tx, `UPDATE published_marks SET log_no = :to`, { to: range.to });
 }
 
 const INDEX_EVENTS = `
   WITH found AS MATERIALIZED (
     SELECT partner_id, row_event_type(kind) AS type, posted_month, entry_id, NULL::bigint AS log_no
-    FROM ledger_rows WHERE entry_id > :after::bigint AND entry_id <= :to::bigint
+    FROM ledger_rows WHERE entry_id > :after AND entry_id <= :to
     UNION ALL
     SELECT partner_id, type, NULL, NULL, log_no
-    FROM partner_event_facts WHERE log_no > :after::bigint AND log_no <= :to::bigint
+    FROM partner_event_facts WHERE log_no > :after AND log_no <= :to
   ), partners_found AS (
     SELECT p.partner_id,
            coalesce((SELECT max(position) FROM partner_events e WHERE e.partner_id = p.partner_id), 0) AS last

@@ -29,7 +29,7 @@ type Keys = Pick<Environment, 'webhookKey' | 'webhookKeyBefore'>;
 export const keysByCheck = ({ webhookKey, webhookKeyBefore }: Keys): ReadonlyMap<string, string> =>
   new Map([webhookKey, webhookKeyBefore].flatMap((key) => (key === undefined ? [] : [[keyCheck(key), key]])));
 
-/** The key of the environment. Refusal: webhook_key_unusable. */
+/** The key of the environment. */
 export function requiredKey({ webhookKey }: Keys) {
   if (webhookKey !== undefined) return webhookKey;
   throw refuse('webhook_key_unusable', { variable: WEBHOOK_SIGNING_KEY, reason: 'is not set' });

@@ -1,7 +1,6 @@
 /**
  * Sets, rotates, resumes and removes webhooks of partners. Each change has an audit event, which never contains a
- * secret. Refusals: partner_unknown, webhook_url_invalid, webhook_missing, webhook_position_unknown,
- * webhook_key_unusable.
+ * secret.
  */
 
 import { DateTime } from 'luxon';
@@ -69,7 +68,7 @@ export async function setWebhook(
   const problem = urlProblem(url, isProduction(context));
   if (problem !== undefined) throw refuse('webhook_url_invalid', { url: withoutSecrets(url), reason: problem });
   const key = requiredKey(context.environment);
-  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
+  await refuseUnknown(tx, partnerId);
   await lockWebhook(tx, { partnerId });
   const [before] = await readWebhooks(tx, partnerId);
   const last = await readLastPosition(tx, { partnerId });
@@ -87,9 +86,12 @@ export async function setWebhook(
   });
   const details = { url: withoutSecrets(url), after: after ?? null };
   const row = await recordChange(tx, context, 'webhook.set', partnerId, details, before);
+  return { ...webhookOf(row), secret: isNew ? await readSecret(tx, key, { partnerId, version }) : null };
+}
+
+async function readSecret(tx: Transaction, key: string, of: { partnerId: string; version: number }) {
   const { installation_id: installationId } = await readInstallation(tx);
-  const secret = isNew ? secretText(secretOf(key, { installationId, partnerId, version })) : null;
-  return { ...webhookOf(row), secret };
+  return secretText(secretOf(key, { installationId, ...of }));
 }
 
 /**
@@ -103,18 +105,9 @@ export async function rotateWebhook(tx: Transaction, context: WebhookContext, pa
   const row = await rowNamed(tx, partnerId);
   const until = keysByCheck(environment).has(row.key_check) ? hoursAfter(environment.now(), OVERLAP_HOURS) : null;
   const version = row.secret_version + 1;
-  await writeWebhook(tx, {
-    partnerId,
-    url: row.url as string,
-    secretVersion: version,
-    keyCheck: keyCheck(key),
-    previousUntil: until,
-    acknowledged: row.acknowledged,
-  });
+  await writeWebhook(tx, { ...stateOf(row), secretVersion: version, keyCheck: keyCheck(key), previousUntil: until });
   const after = await recordChange(tx, context, 'webhook.rotate', partnerId, { previous_until: until }, row);
-  const { installation_id: installationId } = await readInstallation(tx);
-  const secret = secretText(secretOf(key, { installationId, partnerId, version }));
-  return { ...webhookOf(after), secret };
+  return { ...webhookOf(after), secret: await readSecret(tx, key, { partnerId, version }) };
 }
 
 /**
@@ -131,16 +124,18 @@ export async function resumeWebhook(
   const row = await rowNamed(tx, partnerId);
   checkKey(row, context);
   await checkPosition(tx, partnerId, after, row.last);
-  await writeWebhook(tx, {
-    partnerId,
-    url: row.url as string,
-    secretVersion: row.secret_version,
-    keyCheck: row.key_check,
-    previousUntil: row.previous_until,
-    acknowledged: after ?? row.acknowledged,
-  });
+  await writeWebhook(tx, { ...stateOf(row), acknowledged: after ?? row.acknowledged });
   return webhookOf(await recordChange(tx, context, 'webhook.resume', partnerId, { after: after ?? null }, row));
 }
+
+const stateOf = (row: WebhookRow) => ({
+  partnerId: row.partner_id,
+  url: row.url as string,
+  secretVersion: row.secret_version,
+  keyCheck: row.key_check,
+  previousUntil: row.previous_until,
+  acknowledged: row.acknowledged,
+});
 
 /** Stops sending. A webhook that is set later gets a new secret. */
 export async function removeWebhook(
@@ -161,8 +156,12 @@ export const webhookNamed = async (tx: Transaction, partnerId: string): Promise<
 async function rowNamed(tx: Transaction, partnerId: string) {
   const [row] = await readWebhooks(tx, partnerId);
   if (row !== undefined && row.url !== null) return row;
-  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
+  await refuseUnknown(tx, partnerId);
   throw refuse('webhook_missing', { partner_id: partnerId });
+}
+
+async function refuseUnknown(tx: Transaction, partnerId: string) {
+  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
 }
 
 export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'>) => environment.name === 'production';

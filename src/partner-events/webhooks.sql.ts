@@ -29,7 +29,7 @@ export const readWebhooks = (tx: Transaction, partnerId: string | null = null): 
      FROM webhooks w
      CROSS JOIN LATERAL (
        SELECT coalesce(max(position), 0) AS last FROM partner_events e WHERE e.partner_id = w.partner_id) AS e
-     WHERE CASE WHEN :partnerId::text IS NULL THEN w.url IS NOT NULL ELSE w.partner_id = :partnerId::text END
+     WHERE CASE WHEN :partnerId::text IS NULL THEN w.url IS NOT NULL ELSE w.partner_id = :partnerId END
      ORDER BY w.partner_id`,
     { partnerId },
   );
@@ -50,7 +50,7 @@ type WebhookChange = Readonly<{
 
 export const writeWebhook = executing<WebhookChange>(`
   INSERT INTO webhooks (partner_id, url, secret_version, key_check, previous_until, acknowledged)
-  VALUES (:partnerId, :url, :secretVersion, :keyCheck, :previousUntil::timestamptz, :acknowledged::bigint)
+  VALUES (:partnerId, :url, :secretVersion, :keyCheck, :previousUntil, :acknowledged)
   ON CONFLICT (partner_id) DO UPDATE
   SET url = EXCLUDED.url, secret_version = EXCLUDED.secret_version, key_check = EXCLUDED.key_check,
       previous_until = EXCLUDED.previous_until, acknowledged = EXCLUDED.acknowledged, failures = 0,
@@ -81,7 +81,7 @@ export const dueWebhooks = (asked: () => Readonly<{ now: string; keyChecks: read
 
 /** Records when a partner had its turn, so that other partners come first next time. */
 export const beginTurn = executing<{ partnerId: string; now: string }>(
-  `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`,
+  `UPDATE webhooks SET attempted_at = :now WHERE partner_id = :partnerId`,
 );
 
 /**
@@ -98,7 +98,7 @@ export async function acknowledge(tx: Transaction, sent: WebhookState) {
   const acknowledged = await execute(
     tx,
     `UPDATE webhooks
-     SET acknowledged = :position::bigint, failures = 0, failing_since = NULL, last_failure = NULL,
+     SET acknowledged = :position, failures = 0, failing_since = NULL, last_failure = NULL,
          next_attempt_at = NULL
      WHERE partner_id = :partnerId AND url = :url AND paused_at IS NULL
        AND acknowledged = :position::bigint - 1`,
@@ -114,8 +114,8 @@ export async function recordFailure(
   const recorded = await execute(
     tx,
     `UPDATE webhooks
-     SET failures = failures + 1, failing_since = coalesce(failing_since, :now::timestamptz), last_failure = :reason,
-         next_attempt_at = :next::timestamptz, paused_at = CASE WHEN :pause::boolean THEN :now::timestamptz END
+     SET failures = failures + 1, failing_since = coalesce(failing_since, :now), last_failure = :reason,
+         next_attempt_at = :next, paused_at = CASE WHEN :pause THEN :now::timestamptz END
      WHERE partner_id = :partnerId AND url = :url AND paused_at IS NULL
        AND acknowledged = :position::bigint - 1`,
     { ...failed },

@@ -15,7 +15,7 @@ export const insertEvents = querying<
 >(`
   INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
   SELECT now, action, subject, details || approval_details(), :claimedBy, :osUser, :host, :via,
-         coalesce(:userId::bigint, acting_user())
+         coalesce(:userId, acting_user())
   FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
     WITH ORDINALITY AS event (now, action, subject, details, position)
   ORDER BY position
@@ -36,4 +36,4 @@ export type ChangeEvent = Readonly<{
 export const readChangeEvents = querying<ChangeEvent, { subjects: readonly string[]; actions: readonly string[] }>(`
   SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
          personal(claimed_by) AS claimed_by, os_user, host, via, personal_json(details->'changes') AS changes
-  FROM audit_events WHERE subject = ANY (:subjects::text[]) AND action = ANY (:actions::text[]) ORDER BY event_id`);
+  FROM audit_events WHERE subject = ANY (:subjects) AND action = ANY (:actions) ORDER BY event_id`);

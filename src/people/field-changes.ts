@@ -45,7 +45,7 @@ export const changeCells = ({ field, old, new: after }: FieldChange): [string, s
 ];
 
 /** `3 instead of 2.5 for “Holds, times the largest invoice”` */
-export const changeText = (change: FieldChange): string => {
+export const changeText = (change: FieldChange) => {
   const [field, old, after] = changeCells(change);
   return `${after || 'nothing'} instead of ${old || 'nothing'} for “${field}”`;
 };

@@ -48,7 +48,6 @@ export async function userOfIdentity(
   return user.roles.length > 0 ? { user } : { reason: 'your groups at the identity provider give you no role here' };
 }
 
-/** Links the identity to the user who was invited with its address. */
 async function readInvited(tx: Transaction, context: IdentityContext, identity: Identity) {
   const { email, emailVerified } = identity;
   const user = email === undefined ? undefined : await readActiveUser(tx, email);

@@ -14,10 +14,10 @@ export const insertPasskey = executing<{
 }>(`
   WITH added AS (
     INSERT INTO passkeys (user_id, credential_id, public_key, name, recorded_at, event_id)
-    VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId)
+    VALUES (:userId, :credentialId, :publicKey, :name, :now, :eventId)
     ON CONFLICT ON CONSTRAINT passkey_once DO NOTHING RETURNING passkey_id
   ) INSERT INTO passkey_uses (passkey_id, counter, used_at)
-  SELECT passkey_id, :counter, :now::timestamptz FROM added`);
+  SELECT passkey_id, :counter, :now FROM added`);
 
 export const insertPasskeyEnds = executing<{
   passkeyIds: readonly number[];
@@ -25,14 +25,14 @@ export const insertPasskeyEnds = executing<{
   now: string;
 }>(`
   INSERT INTO passkey_ends (passkey_id, recorded_at, event_id)
-  SELECT passkey_id, :now::timestamptz, event_id
+  SELECT passkey_id, :now, event_id
   FROM unnest(:passkeyIds::bigint[], :eventIds::bigint[]) AS ended (passkey_id, event_id)
   ON CONFLICT (passkey_id) DO NOTHING`);
 
 /** Updates one row, or none if the counter has not increased, which indicates a copied passkey. */
 export const updatePasskeyUse = executing<{ passkeyId: number; counter: number; now: string }>(`
-  UPDATE passkey_uses SET counter = :counter::bigint, used_at = :now::timestamptz
-  WHERE passkey_id = :passkeyId AND (counter < :counter::bigint OR (counter = 0 AND :counter::bigint = 0))`);
+  UPDATE passkey_uses SET counter = :counter, used_at = :now
+  WHERE passkey_id = :passkeyId AND (counter < :counter OR (counter = 0 AND :counter::bigint = 0))`);
 
 export type Passkey = Readonly<{
   passkey_id: number;

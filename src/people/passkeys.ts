@@ -1,4 +1,4 @@
-/** Passkeys of users. A public key is a fact, but its signature count is updated in place. Refusal: passkey_refused. */
+/** Passkeys of users. A public key is a fact, but its signature count is updated in place. */
 
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';

@@ -21,14 +21,13 @@ export const insertPause = queryingOne<
   { reason: string; stateOf: string | null; now: string; eventId: number }
 >(`
   INSERT INTO pauses (cause, reason, state_of, paused_at, event_id)
-  VALUES (CASE WHEN :stateOf::timestamptz IS NULL THEN 'command' ELSE 'restore' END, :reason, :stateOf::timestamptz,
-          :now::timestamptz, :eventId)
+  VALUES (CASE WHEN :stateOf::timestamptz IS NULL THEN 'command' ELSE 'restore' END, :reason, :stateOf, :now, :eventId)
   RETURNING pause_id, cause, reason, state_of, paused_at`);
 
 export const insertResumptions = (tx: Transaction, given: { now: string; eventId: number }): Promise<unknown> =>
   query(
     tx,
     `INSERT INTO resumptions (pause_id, resumed_at, event_id)
-     SELECT pause_id, :now::timestamptz, :eventId FROM open_pauses`,
+     SELECT pause_id, :now, :eventId FROM open_pauses`,
     given,
   );

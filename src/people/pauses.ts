@@ -1,6 +1,6 @@
 /**
  * Pauses of the ledger, during which nothing is closed, issued, sent or recorded. The database refuses (begin_recording
- * in migrations/001_foundation.sql); background work checks first. Refusals: paused, already_paused.
+ * in migrations/001_foundation.sql); background work checks first.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Database } from '#database/database';
@@ -9,7 +9,7 @@ import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { failpoint } from '#failpoint';
 import { ActorContext, recordEvent } from './audit-events.ts';
-import { insertPause, isPaused, Pause, readPauses } from './pauses.sql.ts';
+import { insertPause, isPaused, readPauses } from './pauses.sql.ts';
 
 /** So that an action does no long work that the database then refuses. */
 export async function refuseWhilePaused(tx: Transaction) {
@@ -54,7 +54,7 @@ export async function pauseLedger(
   tx: Transaction,
   { environment, actor }: ActorContext,
   { reason, stateOf }: { reason: string; stateOf: string | null },
-): Promise<Pause> {
+) {
   await lockLedgerWhole(tx);
   const [open, ...others] = await readPauses(tx);
   // A pause in the backup does not cover events after it, so a restore adds its own.

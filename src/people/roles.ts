@@ -1,7 +1,6 @@
 /**
  * Roles of users, each for all partners or for one partner. The description of an action names the role that it needs
- * (src/actions). A viewer's access may be limited to months of the books, and end by itself. Refusals: role_needed,
- * access_ended.
+ * (src/actions). A viewer's access may be limited to months of the books, and end by itself.
  */
 import { refuse } from '#errors/refusals';
 import { Month } from '#month';
@@ -40,7 +39,7 @@ export const periodOf = ({ limits }: Pick<User, 'limits'>): Period =>
   limits === null || limits.from === null || limits.to === null ? null : { from: limits.from, to: limits.to };
 
 /** Refuses a user after the last day of the access. */
-export function refuseEnded({ login, limits }: Pick<User, 'login' | 'limits'>, today: string): void {
+export function refuseEnded({ login, limits }: Pick<User, 'login' | 'limits'>, today: string) {
   if (limits?.until != null && today > limits.until) throw refuse('access_ended', { login, until: limits.until });
 }
 
@@ -76,7 +75,7 @@ export const rolesInWords = (roles: readonly PresentRole[]) =>
     ', ',
   );
 
-export const limitsInWords = (limits: Limits | null): string =>
+export const limitsInWords = (limits: Limits | null) =>
   [
     limits?.from && (limits.from === limits.to ? limits.from : `${limits.from} to ${limits.to}`),
     limits?.until && `until ${limits.until}`,
@@ -85,5 +84,5 @@ export const limitsInWords = (limits: Limits | null): string =>
     .join(', ');
 
 /** The roles of a user, and their limits. */
-export const accessInWords = ({ roles, limits }: Pick<User, 'roles' | 'limits'>): string =>
+export const accessInWords = ({ roles, limits }: Pick<User, 'roles' | 'limits'>) =>
   [rolesInWords(roles), limitsInWords(limits)].filter(Boolean).join(', ');

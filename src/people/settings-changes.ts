@@ -9,7 +9,7 @@ import { SECTION_NAMES, Settings, settingsFile } from '#config/settings';
 import { Database } from '#database/database';
 import { LOCKS, takeLock } from '#database/locks';
 import { Transaction } from '#database/transaction';
-import { ChangeEvent, readChangeEvents } from './audit-events.sql.ts';
+import { readChangeEvents } from './audit-events.sql.ts';
 import { ActorContext, recordEvent } from './audit-events.ts';
 import { applyChanges, changesBetween, fieldsOf, Value } from './field-changes.ts';
 
@@ -18,7 +18,7 @@ const ACTION = 'settings.change';
 export const ADOPTION = 'settings.adopt';
 
 /** All recorded changes of the settings in force, oldest first. The first one contains all fields. */
-export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> =>
+export const readSettingsChanges = (tx: Transaction) =>
   readChangeEvents(tx, { subjects: [SUBJECT, ...SECTION_NAMES], actions: [ACTION, ADOPTION] });
 
 /** Takes the settings in force. */

@@ -11,16 +11,16 @@ export const insertChallenge = executing<{
   now: string;
   expiresAt: string;
 }>(`
-  WITH expired AS (DELETE FROM sign_in_challenges WHERE expires_at < :now::timestamptz)
+  WITH expired AS (DELETE FROM sign_in_challenges WHERE expires_at < :now)
   INSERT INTO sign_in_challenges (sha256, kind, content, expires_at)
-  VALUES (:sha256, :kind, :content::jsonb, :expiresAt::timestamptz)`);
+  VALUES (:sha256, :kind, :content::jsonb, :expiresAt)`);
 
 /** Deletes and returns an unexpired challenge. Of two concurrent calls, only one gets it. */
 export const deleteChallenge = querying<
   { content: Record<string, string> },
   { sha256: string; kind: string; now: string }
 >(`
-  DELETE FROM sign_in_challenges WHERE sha256 = :sha256 AND kind = :kind AND expires_at > :now::timestamptz
+  DELETE FROM sign_in_challenges WHERE sha256 = :sha256 AND kind = :kind AND expires_at > :now
   RETURNING content`);
 
 /** Ends the session that it replaces in the same browser, and deletes those that ended before `forgetBefore`. */
@@ -37,13 +37,12 @@ export const insertSession = executing<{
   eventId: number;
   forgetBefore: string;
 }>(`
-  WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz),
-  replaced AS (UPDATE sessions SET ended_at = :now::timestamptz
-               WHERE sha256 = :replacesSha256 AND ended_at IS NULL AND ends_at >= :forgetBefore::timestamptz)
+  WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore),
+  replaced AS (UPDATE sessions SET ended_at = :now
+               WHERE sha256 = :replacesSha256 AND ended_at IS NULL AND ends_at >= :forgetBefore)
   INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, proved_at, last_seen_at, ends_at,
                         event_id)
-  VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :provedAt::timestamptz,
-          :now::timestamptz, :endsAt::timestamptz, :eventId)`);
+  VALUES (:sha256, :userId, :method, :network, :browser, :now, :provedAt, :now, :endsAt, :eventId)`);
 
 /** Whether the user has signed in before, but not from this network. */
 export async function isElsewhere(tx: Transaction, given: { userId: number; network: string }) {
@@ -61,16 +60,16 @@ export const endSessionNumbered = querying<
   { login: string },
   { sessionId: number; userId: number | null; now: string }
 >(`
-  UPDATE sessions s SET ended_at = :now::timestamptz FROM users u
+  UPDATE sessions s SET ended_at = :now FROM users u
   WHERE s.session_id = :sessionId AND u.user_id = s.user_id AND s.ended_at IS NULL
-    AND (:userId::bigint IS NULL OR s.user_id = :userId::bigint)
+    AND (:userId::bigint IS NULL OR s.user_id = :userId)
   RETURNING personal(u.login) AS login`);
 
 type LinkToInsert = Readonly<{ sha256: string; userId: number; expiresAt: string; eventId: number }>;
 
 export const insertLink = executing<LinkToInsert>(`
   INSERT INTO sign_in_links (sha256, user_id, expires_at, event_id)
-  VALUES (:sha256, :userId, :expiresAt::timestamptz, :eventId)`);
+  VALUES (:sha256, :userId, :expiresAt, :eventId)`);
 
 /** Inserts a link. The user's earlier links end. */
 export async function replaceLinks(tx: Transaction, given: LinkToInsert) {
@@ -118,7 +117,7 @@ export type ListedSession = Readonly<{
   ends_at: string;
 }>;
 
-const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
+const LIVE = `s.ended_at IS NULL AND s.ends_at > :now AND s.last_seen_at > :idleSince`;
 
 /** The live session of a secret, with its user and current roles. */
 export async function readSession(
@@ -139,8 +138,8 @@ export async function readSession(
 }
 
 export const touchSession = executing<{ sessionId: number; now: string }>(`
-  UPDATE sessions SET last_seen_at = :now::timestamptz
-  WHERE session_id = :sessionId AND last_seen_at < :now::timestamptz AND ended_at IS NULL`);
+  UPDATE sessions SET last_seen_at = :now
+  WHERE session_id = :sessionId AND last_seen_at < :now AND ended_at IS NULL`);
 
 /** Ends a user's sessions and unused links. Returns the number of sessions that were live. */
 export async function endSessions(tx: Transaction, given: { userId: number; now: string }) {
@@ -148,8 +147,8 @@ export async function endSessions(tx: Transaction, given: { userId: number; now:
   const { ended } = await queryOne<{ ended: number }>(
     tx,
     `WITH ended AS (
-       UPDATE sessions SET ended_at = :now::timestamptz
-       WHERE user_id = :userId AND ended_at IS NULL AND ends_at > :now::timestamptz RETURNING 1)
+       UPDATE sessions SET ended_at = :now
+       WHERE user_id = :userId AND ended_at IS NULL AND ends_at > :now RETURNING 1)
      SELECT count(*) AS ended FROM ended`,
     given,
   );
@@ -172,22 +171,19 @@ export const readSessions = (
     tx,
     `SELECT s.session_id, u.login, s.method, s.network, s.browser, s.created_at, s.last_seen_at, s.ends_at
      FROM sessions s JOIN active_users u USING (user_id)
-     WHERE ${LIVE} AND (:login::text IS NULL OR u.login = :login::text)
+     WHERE ${LIVE} AND (:login::text IS NULL OR u.login = :login)
      ORDER BY s.last_seen_at DESC, s.session_id`,
     { ...given, login: given.login === null ? null : loginOf(given.login) },
   );
 
 /** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
-export async function takeSignInLink(
-  tx: Transaction,
-  given: { secret: string; now: string },
-): Promise<User | undefined> {
+export async function takeSignInLink(tx: Transaction, given: { secret: string; now: string }) {
   if (!SECRET.test(given.secret)) return undefined;
   const rows = await query<User>(
     tx,
     `WITH used AS (
-       UPDATE sign_in_links SET used_at = :now::timestamptz
-       WHERE sha256 = :sha256 AND used_at IS NULL AND expires_at > :now::timestamptz RETURNING user_id)
+       UPDATE sign_in_links SET used_at = :now
+       WHERE sha256 = :sha256 AND used_at IS NULL AND expires_at > :now RETURNING user_id)
      SELECT ${USER} FROM used JOIN active_users u USING (user_id)`,
     { sha256: hashOf(given.secret), now: given.now },
   );

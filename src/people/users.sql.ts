@@ -24,11 +24,11 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
     `SELECT ${USER}, u.recorded_at, e.recorded_at AS ended_at,
             (SELECT max(last_seen_at) FROM sessions s WHERE s.user_id = u.user_id) AS last_seen_at,
             (SELECT count(*) FROM sessions s
-             WHERE s.user_id = u.user_id AND s.ended_at IS NULL AND s.ends_at > :now::timestamptz) AS sessions,
+             WHERE s.user_id = u.user_id AND s.ended_at IS NULL AND s.ends_at > :now) AS sessions,
             (SELECT count(*) FROM passkeys p WHERE p.user_id = u.user_id
                AND NOT EXISTS (SELECT FROM passkey_ends x WHERE x.passkey_id = p.passkey_id)) AS passkeys
      FROM users u LEFT JOIN user_ends e USING (user_id)
-     WHERE :login::text IS NULL OR personal(u.login) = :login::text
+     WHERE :login::text IS NULL OR personal(u.login) = :login
      ORDER BY e.recorded_at IS NOT NULL, personal(u.login) COLLATE "C", u.user_id`,
     { login, now },
   );
@@ -37,7 +37,7 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
 /** Lowercases a login as the database does in collation C: only A to Z. */
 export const loginOf = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
+export async function readActiveUser(tx: Transaction, login: string) {
   const rows = await query<User>(
     tx,
     `SELECT ${USER} FROM active_users u
@@ -56,8 +56,8 @@ export const insertUser = queryingValue<
 >(`
   INSERT INTO users (kind, login, name, follows, recorded_at, event_id)
   VALUES (:kind, :login, :name,
-          (SELECT max(user_id) FROM users JOIN user_ends USING (user_id) WHERE personal(login) = :login::text),
-          :now::timestamptz, :eventId)
+          (SELECT max(user_id) FROM users JOIN user_ends USING (user_id) WHERE personal(login) = :login),
+          :now, :eventId)
   RETURNING user_id`);
 
 export const insertRoles = executing<{
@@ -69,13 +69,13 @@ export const insertRoles = executing<{
   eventId: number;
 }>(`
   INSERT INTO user_roles (user_id, action, role, partner_id, source, recorded_at, event_id)
-  SELECT :userId, :action, role, partner_id, :source, :now::timestamptz, :eventId
+  SELECT :userId, :action, role, partner_id, :source, :now, :eventId
   FROM json_to_recordset(:roles::json) AS t (role text, partner_id text)`);
 
 /** Without values, ends the limits. */
 export const insertLimits = executing<Limits & { userId: number; now: string; eventId: number }>(`
   INSERT INTO user_limits (user_id, from_month, to_month, last_day, recorded_at, event_id)
-  VALUES (:userId, :from, :to, :until::date, :now::timestamptz, :eventId)`);
+  VALUES (:userId, :from, :to, :until, :now, :eventId)`);
 
 export const readRolesFrom = querying<PresentRole, { userId: number; source: 'administrator' | 'claim' }>(
   `SELECT role, partner_id FROM present_roles WHERE user_id = :userId AND source = :source ORDER BY role, partner_id`,
@@ -83,7 +83,7 @@ export const readRolesFrom = querying<PresentRole, { userId: number; source: 'ad
 
 export const insertUserEnd = executing<{ userId: number; reason: string | null; now: string; eventId: number }>(`
   INSERT INTO user_ends (user_id, reason, recorded_at, event_id)
-  VALUES (:userId, :reason, :now::timestamptz, :eventId)`);
+  VALUES (:userId, :reason, :now, :eventId)`);
 
 export const countWithRole = queryingValue<number, { role: Role }>(`
   SELECT count(DISTINCT user_id) AS users FROM present_roles JOIN users USING (user_id)
@@ -115,7 +115,7 @@ export const insertIdentity = executing<{
   eventId: number;
 }>(`
   INSERT INTO user_identities (user_id, issuer, subject, recorded_at, event_id)
-  VALUES (:userId, :issuer, :subject, :now::timestamptz, :eventId)`);
+  VALUES (:userId, :issuer, :subject, :now, :eventId)`);
 
 /** A deactivated user can return only by invitation, not through the identity provider. */
 export async function hasEnded(

@@ -46,7 +46,7 @@ export async function identify(
   tx: Transaction,
   actor: Actor,
   { login, unattended }: { login: string | undefined; unattended: boolean },
-): Promise<Actor> {
+) {
   if (!(await hasUsers(tx))) return actor;
   const given = login ?? (unattended ? CRON : undefined);
   const user = given === undefined ? undefined : await readActiveUser(tx, given);
@@ -55,13 +55,13 @@ export async function identify(
 }
 
 /** The actor of work that the process itself starts, such as after a processor event: the user `cron`. */
-export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Actor> =>
+export const actingByItself = (tx: Transaction, via: Actor['via']) =>
   identify(tx, thisProcess(via), { login: undefined, unattended: true });
 
 /**
  * Like `identify`, for what anyone with shell access may do: a restore, a migration, a backup. A known caller is named.
  */
-export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
+export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined) {
   const user = await readActiveUser(tx, login ?? CRON);
   return user === undefined ? actor : { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
@@ -126,7 +126,7 @@ type RoleChange = Readonly<{
 }>;
 
 /** Grants and revokes roles, and changes limits. The user's sessions end, so that none keeps what was revoked. */
-export async function changeRoles(tx: Transaction, context: ActorContext, given: RoleChange): Promise<User> {
+export async function changeRoles(tx: Transaction, context: ActorContext, given: RoleChange) {
   await lockUsers(tx);
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
@@ -172,7 +172,7 @@ export async function deactivateUser(
   tx: Transaction,
   context: ActorContext,
   given: { login: string; reason: string | null },
-): Promise<User> {
+) {
   await lockUsers(tx);
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
@@ -214,12 +214,8 @@ export async function signOutUser(
   return { sessions: ended, passkeys_ended, passkeys_left: (await readPasskeys(tx, { userId })).length };
 }
 
-/** The active user with this login. Refusals: user_unknown, user_ended. */
-export async function userNamed(
-  tx: Transaction,
-  { environment }: Pick<ActorContext, 'environment'>,
-  login: string,
-): Promise<User> {
+/** The active user with this login. */
+export async function userNamed(tx: Transaction, { environment }: Pick<ActorContext, 'environment'>, login: string) {
   const user = await readActiveUser(tx, login);
   if (user !== undefined) return user;
   const [ended] = await readUsers(tx, { login: loginOf(login), now: environment.now().toISO() });

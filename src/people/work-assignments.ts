@@ -1,6 +1,6 @@
 /**
  * Assigns items of the work queue to users. An assignment exists only as its audit event, so no second copy could
- * differ. Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
+ * differ.
  */
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';

@@ -11,6 +11,7 @@ import { Refusal } from '#errors/refusals';
 import { rows } from '#lists/rows';
 import { readOwnInvoice } from './document.tsx';
 import { InvoiceView } from './invoice.ts';
+import { chosenIn } from './overview.tsx';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 type DisputeView = Readonly<{
@@ -26,9 +27,6 @@ export async function readDisputable(tx: Transaction, visit: PartnerVisit, numbe
   const question = { enrollment, quote, after, document: invoice.number };
   return { invoice, rows: await readList(tx, rows, question, { period: null, scope: [partnerId], today, context }) };
 }
-
-const tickedIn = (fields: ReadonlyMap<string, string>) =>
-  [...fields.keys()].flatMap((name) => (name.startsWith(TICK) ? [name.slice(TICK.length)] : []));
 
 type DisputeForm = Readonly<{
   fields: ReadonlyMap<string, string>;
@@ -65,7 +63,7 @@ export function disputeScreen(
           <p class="soft in">Select the rows that you do not accept, or none to dispute an amount.</p>
           <ListTable
             {...{
-              view: { ...view, ticked: tickedIn(fields) },
+              view: { ...view, ticked: chosenIn(fields, TICK) },
               path: `${path}/dispute`,
               face: view.list.place ?? [],
               singly: true,
@@ -124,7 +122,7 @@ export async function disputeInvoice(
   const { context } = visit;
   const [reason = '', amount = ''] = [fields.get('reason'), fields.get('amount')?.trim()];
   await context.database.reading((tx) => readOwnInvoice(tx, visit, number));
-  const ticked = tickedIn(fields).map(Number);
+  const ticked = chosenIn(fields, TICK).map(Number);
   try {
     await runAction(context, disputeOpen, {
       ...{ number, reason },

@@ -12,7 +12,7 @@ export async function readOwnInvoice(
   tx: Transaction,
   { partnerId, request, context, today }: PartnerVisit,
   number: string,
-): Promise<InvoiceView> {
+) {
   const view = await readInvoice(tx, { partnerId, number }, { ...context, today });
   if (view === undefined) throw refuse('page_unknown', { path: request.url });
   return view;

@@ -9,7 +9,7 @@ export function sendOuterPage(
   title: string,
   content: ComponentChildren,
   scripts?: readonly string[],
-): FastifyReply {
+) {
   const outer = outerOf(shared, request);
   return reply
     .type('text/html; charset=utf-8')

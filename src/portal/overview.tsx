@@ -16,8 +16,8 @@ import { PartnerScreen, PartnerVisit } from './route.ts';
 /** The form field of each selected invoice, because repeated fields are refused. */
 export const CHOSEN = 'invoice:';
 
-export const chosenIn = (fields: ReadonlyMap<string, string>): string[] =>
-  [...fields.keys()].flatMap((name) => (name.startsWith(CHOSEN) ? [name.slice(CHOSEN.length)] : []));
+export const chosenIn = (fields: ReadonlyMap<string, string>, prefix = CHOSEN) =>
+  [...fields.keys()].flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 
 const TABS = [
   ['', 'Open'],
@@ -223,8 +223,8 @@ function listScreen(view: ListView, visit: PartnerVisit, tab: (typeof TABS)[numb
   };
 }
 
-export const documentsScreen = (view: ListView, visit: PartnerVisit): PartnerScreen => listScreen(view, visit, TABS[1]);
-export const reversalsScreen = (view: ListView, visit: PartnerVisit): PartnerScreen => listScreen(view, visit, TABS[2]);
+export const documentsScreen = (view: ListView, visit: PartnerVisit) => listScreen(view, visit, TABS[1]);
+export const reversalsScreen = (view: ListView, visit: PartnerVisit) => listScreen(view, visit, TABS[2]);
 
 export function statementScreen({ statement }: PartnerStatementView, visit: PartnerVisit): PartnerScreen {
   const { frame, menu } = frameOf(visit, '/statement');

@@ -10,7 +10,7 @@ import { refuse } from '#errors/refusals';
 import { ReceivedPayment, readReceived } from '#payments/payments.sql';
 import { CheckoutState, RefusedByProcessor, Unavailable } from '#processors/processor';
 import { Amount, moneyText, plural } from '#values';
-import { chosenIn, isPayable, OpenView, openScreen, readOpen } from './overview.tsx';
+import { chosenIn, isPayable, numberCell, OpenView, openScreen, readOpen } from './overview.tsx';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
@@ -178,14 +178,7 @@ export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): Part
   const { chip, tone, text, isOpen } = standingOf(view, processor);
   const applied = new Map(received?.applied.map((each) => [each.document_id, each.amount]));
   const columns: Column<CheckoutPart>[] = [
-    {
-      heading: 'Number',
-      cell: ({ number }) => (
-        <a class="row number" href={`/place/documents/${number}`}>
-          {number}
-        </a>
-      ),
-    },
+    { heading: 'Number', cell: numberCell },
     { heading: 'To pay', number: true, cell: (part) => <Money amount={part.amount} currency={currency} /> },
     ...(received === undefined
       ? []

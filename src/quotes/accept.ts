@@ -63,7 +63,7 @@ type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Ref
  */
 export const MOST_TRIES = 3;
 
-export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promise<AcceptanceAnswer> {
+export async function accept(tx: Transaction, wanted: AcceptanceRequest) {
   for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
     const [verdict] = await judge(tx, [wanted]);
     if (verdict === undefined) break;

@@ -21,7 +21,7 @@ type NewRequest = Caller & Readonly<{ operation: string; quoteId: string; body: 
 
 export const insertLateRequest = querying<LateRequest, NewRequest>(`
   INSERT INTO late_requests (partner_id, client_id, operation, quote_id, body, requested_at)
-  VALUES (:partnerId, :clientId, :operation, :quoteId, :body, :now::timestamptz) RETURNING *`);
+  VALUES (:partnerId, :clientId, :operation, :quoteId, :body, :now) RETURNING *`);
 
 /** One request of a partner, or the first that are pending. */
 export const readLateRequests = querying<
@@ -30,7 +30,7 @@ export const readLateRequests = querying<
 >(`
   SELECT * FROM late_requests
   WHERE partner_id = :partnerId
-    AND CASE WHEN :requestId::bigint IS NULL THEN answered_at IS NULL ELSE request_id = :requestId::bigint END
+    AND CASE WHEN :requestId::bigint IS NULL THEN answered_at IS NULL ELSE request_id = :requestId END
   ORDER BY request_id LIMIT :most`);
 
 export const DUE_PARTNERS: DueItems = {
@@ -44,5 +44,5 @@ export const DUE_PARTNERS: DueItems = {
 export const answerLateRequest = executing<
   Readonly<{ requestId: number; status: number; answer: string; now: string }>
 >(`
-  UPDATE late_requests SET status = :status, answer = :answer, answered_at = :now::timestamptz
+  UPDATE late_requests SET status = :status, answer = :answer, answered_at = :now
   WHERE request_id = :requestId`);

@@ -1,4 +1,4 @@
-/** Prices an insured amount (contract, HTTP). All functions are pure. Refusal: price_too_large. */
+/** Prices an insured amount (contract, HTTP). All functions are pure. */
 import { refuse } from '#errors/refusals';
 import { Amount, amountProblem, minorDigits } from '#money';
 

@@ -1,4 +1,13 @@
-import { constraintOf, execute, executing, prepared, query, queryingFirst, Transaction } from '#database/transaction';
+import {
+  constraintOf,
+  execute,
+  executing,
+  insertInto,
+  prepared,
+  query,
+  queryingFirst,
+  Transaction,
+} from '#database/transaction';
 import { Ground } from '#ledger/cancellation';
 import { Acceptance, addAcceptances, OrderFacts } from '#ledger/rows.sql';
 import { ZoneMonth } from '#ledger/zone-months';
@@ -31,8 +40,8 @@ type PolicyTerms = PolicyLimit &
 export const readPolicyTerms = queryingFirst<PolicyTerms, { partnerId: string; policyId: string; now: string }>(`
   SELECT p.currency, p.currency AS partner_currency, o.price_rate, o.price_minimum, o.largest_price,
          cut_rate_on(o, (:now::timestamptz AT TIME ZONE p.time_zone)::date) AS partner_cut_rate,
-         coalesce(p.inactive_since <= :now::timestamptz, false) AS partner_inactive,
-         coalesce(o.inactive_since <= :now::timestamptz, false) AS policy_inactive
+         coalesce(p.inactive_since <= :now, false) AS partner_inactive,
+         coalesce(o.inactive_since <= :now, false) AS policy_inactive
   FROM policies o JOIN partners p USING (partner_id)
   WHERE o.partner_id = :partnerId AND o.policy_id = :policyId`);
 
@@ -171,15 +180,14 @@ export async function hasArchivedRows(tx: Transaction, partnerId: string) {
   return found.length > 0;
 }
 
-export const insertQuote = executing<QuoteFacts & { client_id: string }>(`
-  INSERT INTO quotes (
-    quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
-    partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
-    cover_to)
-  VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, :insured_amount::numeric,
-          :price_rate::numeric, :price_minimum::numeric, :partner_cut_rate::numeric,
-          :spot_price::numeric, :partner_cut::numeric, :invoice_amount::numeric,
-          :quoted_at::timestamptz, :expires_at::timestamptz, :order_reference, :cover_from::date, :cover_to::date)`);
+export const insertQuote = executing<QuoteFacts & { client_id: string }>(
+  insertInto(
+    'quotes',
+    `quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
+     partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
+     cover_to`,
+  ),
+);
 
 export type RequoteFacts = OrderFacts &
   Readonly<{
@@ -238,16 +246,14 @@ export async function readRequotes(
   return new Map(rows.map((requote) => [`${requote.partner_id} ${requote.requote_id}`, requote]));
 }
 
-export const insertRequote = executing<RequoteFacts & { client_id: string }>(`
-  INSERT INTO requotes (
-    requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
-    accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
-    order_reference, cover_from, cover_to)
-  VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, :insured_amount::numeric,
-          :accepted_spot_price::numeric, :accepted_partner_cut::numeric,
-          :accepted_invoice_amount::numeric, :spot_price::numeric, :partner_cut::numeric,
-          :invoice_amount::numeric, :requoted_at::timestamptz, :expires_at::timestamptz, :order_reference,
-          :cover_from::date, :cover_to::date)`);
+export const insertRequote = executing<RequoteFacts & { client_id: string }>(
+  insertInto(
+    'requotes',
+    `requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
+     accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
+     order_reference, cover_from, cover_to`,
+  ),
+);
 
 /** `step` is the number of the requote within its quote; null for the quote itself. */
 type NewAcceptance = Acceptance &
@@ -415,7 +421,7 @@ export async function keepAnswer(
   const kept = await execute(
     tx,
     `INSERT INTO idempotency_keys (partner_id, idempotency_key, request_sha256, status, answer, recorded_at)
-     VALUES (:partnerId, :key, :requestSha256, :status, :answer, :now::timestamptz)
+     VALUES (:partnerId, :key, :requestSha256, :status, :answer, :now)
      ON CONFLICT (partner_id, idempotency_key) DO NOTHING`,
     facts,
   );

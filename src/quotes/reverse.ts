@@ -54,11 +54,7 @@ export type AnsweredReversal = Readonly<{
   request: HeldRow | undefined;
 }>;
 
-export async function reverseQuote(
-  tx: Transaction,
-  wanted: WantedReversal,
-  asked: ReversalCall,
-): Promise<AnsweredReversal> {
+export async function reverseQuote(tx: Transaction, wanted: WantedReversal, asked: ReversalCall) {
   const { caller, now, ceilings } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId, order } = wanted;

@@ -1,6 +1,6 @@
 /**
  * The plan of a quote in the ledger: the processor requests that the partner must make for the quote and for each
- * requote. Refusals: split_quote_unknown, split_partner_needed, split_not_connected, split_impossible.
+ * requote.
  */
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';

@@ -63,8 +63,7 @@ export const insertReading = executing<
 >(`
   INSERT INTO processor_readings (
     account, read_from, read_to, file, balance_transactions, new_balance_transactions, recorded_at, event_id)
-  VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh,
-          :now::timestamptz, :eventId::bigint)`);
+  VALUES (:account, :from, :to, :file, :balance_transactions, :fresh, :now, :eventId)`);
 
 /** Returns null before the first reading at the processor. */
 export const readCursor = queryingValue<string | null, { account: string }>(
@@ -138,7 +137,7 @@ export async function readAccountsInScope(tx: Transaction, scope: Scope) {
     tx,
     `SELECT connected_account_id AS account FROM partner_arrangements WHERE connected_account_id IS NOT NULL
      GROUP BY connected_account_id
-     HAVING :scope::text[] IS NULL OR bool_and(partner_id = ANY (:scope::text[]))`,
+     HAVING :scope::text[] IS NULL OR bool_and(partner_id = ANY (:scope))`,
     { scope },
   );
   return new Set(rows.map(({ account }) => account));

@@ -1,6 +1,6 @@
 /**
  * When a partner with a connected account is imported, checks whether prices in its currency can be split. A check
- * after an acceptance would be too late. Refusal: partners_invalid.
+ * after an acceptance would be too late.
  */
 import { refuse } from '#errors/refusals';
 import { minorDigits } from '#money';

@@ -2,6 +2,8 @@ import { executing, query, querying, Transaction } from '#database/transaction';
 import { BalanceTransaction } from '#processors/processor';
 import { Recording } from './accounts.sql.ts';
 
+const GIVEN = `json_populate_recordset(NULL::balance_transactions, :balance_transactions::json) AS n`;
+
 /**
  * Returns the balance transactions that are already recorded with a different currency or amount. A balance transaction
  * never changes.
@@ -11,7 +13,7 @@ export const findChangedBalanceTransactions = querying<
   { account: string; balance_transactions: readonly BalanceTransaction[] }
 >(`
   SELECT m.id, m.net::text, m.currency
-  FROM json_to_recordset(:balance_transactions::json) AS n (id text, currency text, amount numeric, net numeric)
+  FROM ${GIVEN}
   JOIN balance_transactions m ON m.account = :account AND m.id = n.id
   WHERE (m.currency, m.amount, m.net) <> (n.currency, n.amount, n.net)
   ORDER BY m.id`);
@@ -25,11 +27,8 @@ export const insertBalanceTransactions = executing<
     occurred_at, payment, of_payment, transfer, quote_id, requote_id, enrollment_id, payload, recorded_at, event_id)
   SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.source_currency,
          trim_scale(n.source_amount), trim_scale(n.exchange_rate), n.occurred_at, n.payment, n.of_payment,
-         n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb, :now::timestamptz, :eventId::bigint
-  FROM json_to_recordset(:balance_transactions::json) AS n (
-    id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, source_currency text,
-    source_amount numeric, exchange_rate numeric, occurred_at timestamptz,
-    payment text, of_payment text, transfer text, quote_id text, requote_id text, enrollment_id text, payload text)
+         n.transfer, n.quote_id, n.requote_id, n.enrollment_id, (n.payload #>> '{}')::jsonb, :now, :eventId
+  FROM ${GIVEN}
   ORDER BY n.occurred_at, n.id
   ON CONFLICT ON CONSTRAINT balance_transaction_once DO NOTHING`);
 
@@ -42,7 +41,7 @@ export async function insertSettlementFile(
   const rows = await query<{ settlement_file_id: number }>(
     tx,
     `INSERT INTO settlement_files (partner_id, sha256, name, lines, recorded_at, event_id)
-     VALUES (:partnerId, :sha256, :name, :lines, :now::timestamptz, :eventId::bigint)
+     VALUES (:partnerId, :sha256, :name, :lines, :now, :eventId)
      ON CONFLICT ON CONSTRAINT settlement_file_once DO NOTHING RETURNING settlement_file_id`,
     { ...file, ...recording },
   );
@@ -117,7 +116,7 @@ export const insertSettlementTransactions = executing<{ partnerId: string; accou
   WITH lines AS MATERIALIZED (
     SELECT l.*, occurred.at, coalesce(a.connected_account_id, :account) AS account
     FROM settlement_lines l
-    CROSS JOIN LATERAL (SELECT coalesce(l.occurred_at, :now::timestamptz) AS at) AS occurred
+    CROSS JOIN LATERAL (SELECT coalesce(l.occurred_at, :now) AS at) AS occurred
     LEFT JOIN LATERAL (
       SELECT e.month FROM (
         SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
@@ -147,7 +146,7 @@ export const insertSettlementTransactions = executing<{ partnerId: string; accou
   SELECT l.account, 'line:' || l.settlement_line_id, 'settlement_file', 'settlement_line', l.kind, l.currency,
          l.amount, 0, l.amount, l.at, l.payment, l.transfer, l.quote_id, l.requote_id,
          (SELECT to_jsonb(s) FROM settlement_lines s WHERE s.settlement_line_id = l.settlement_line_id),
-         :now::timestamptz, :eventId::bigint
+         :now, :eventId
   FROM lines l
   WHERE account_source(l.account, to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM')) = 'settlement_file'
     AND repeated_settlement_line(l.settlement_line_id) IS NULL

@@ -3,7 +3,7 @@
  * files. A repeated import changes nothing. Refusals: partner_unknown, account_unknown, partner_not_connected,
  * balance_transactions_invalid, settlement_invalid, file_format_unknown.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { lockLedgerShared } from '#database/ledger-lock';
 import { Transaction } from '#database/transaction';
 import { IssueContext } from '#documents/issue/context';
@@ -15,14 +15,7 @@ import { settlePayoutsOfAccounts } from '#payments/settle-payouts';
 import { recordEvent } from '#people/audit-events';
 import { BalanceTransaction } from '#processors/processor';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import {
-  ConnectedPartner,
-  insertReading,
-  lockProcessor,
-  Recording,
-  readAccountOwners,
-  readConnectedPartner,
-} from './accounts.sql.ts';
+import { insertReading, lockProcessor, Recording, readAccountOwners, readConnectedPartner } from './accounts.sql.ts';
 import {
   findChangedBalanceTransactions,
   findConflictingLines,
@@ -155,7 +148,7 @@ export async function allocateShares(tx: Transaction, acting: IssueContext, reco
 }
 
 /** A settlement file is recorded once for each SHA-256. */
-export const sha256Of = (text: string) => createHash('sha256').update(text).digest('hex');
+export const sha256Of = (text: string) => hash('sha256', text);
 
 /** Returns undefined if the partner never had a connected account. */
 export function findConnectedPartner(tx: Transaction, { environment, settings }: IssueContext, partnerId: string) {
@@ -163,11 +156,7 @@ export function findConnectedPartner(tx: Transaction, { environment, settings }:
   return readConnectedPartner(tx, { partnerId, month });
 }
 
-export async function connectedPartner(
-  tx: Transaction,
-  acting: IssueContext,
-  partnerId: string,
-): Promise<ConnectedPartner> {
+export async function connectedPartner(tx: Transaction, acting: IssueContext, partnerId: string) {
   const partner = await findConnectedPartner(tx, acting, partnerId);
   if (partner !== undefined) return partner;
   const known = (await readPartners(tx, partnerId)).length > 0;

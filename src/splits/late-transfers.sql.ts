@@ -51,7 +51,7 @@ export const readBilledQuotes = querying<BilledQuote, { eventId: number }>(`
   WITH of_action AS MATERIALIZED (
     SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.occurred_at
     FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
-    WHERE r.event_id = :eventId::bigint
+    WHERE r.event_id = :eventId
       AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
   ), quotes AS MATERIALIZED (
     SELECT DISTINCT partner_id, quote_id, currency FROM of_action
@@ -64,11 +64,11 @@ export const readBilledQuotes = querying<BilledQuote, { eventId: number }>(`
             WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id) AS billed,
            (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
             WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
-              AND r.event_id <> :eventId::bigint) AS received,
+              AND r.event_id <> :eventId) AS received,
            (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
              JOIN share_payments p USING (share_allocation_id)
             WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
-              AND r.event_id <> :eventId::bigint) AS paid_before,
+              AND r.event_id <> :eventId) AS paid_before,
            (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
              JOIN share_payments p USING (share_allocation_id)
             WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
@@ -132,8 +132,8 @@ export async function insertSharePayments(
     tx,
     `INSERT INTO share_payments (
        share_allocation_id, payment_id, payment_reversal_id, currency, amount, recorded_at, event_id)
-     SELECT share_allocation_id, payment_id, payment_reversal_id, currency, trim_scale(amount), :now::timestamptz,
-            :eventId::bigint
+     SELECT share_allocation_id, payment_id, payment_reversal_id, currency, trim_scale(amount), :now,
+            :eventId
      FROM json_populate_recordset(NULL::share_payments, :rows::json)`,
     { rows, now, eventId },
   );

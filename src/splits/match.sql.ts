@@ -36,17 +36,15 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   return found;
 }
 
-/** The columns that each of these statements fills, beside the evidence. */
 const SHARE = `
   balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
   settled_currency, settled_amount`;
 
-/** Balance transactions from a settlement line belong to the line's quote. */
 const BY_OWN_LINE = `
   INSERT INTO share_allocations (${SHARE}, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,
          trim_scale(u.net), u.currency, trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on,
-         u.entry_on, :now::timestamptz, :eventId::bigint
+         u.entry_on, :now, :eventId
   FROM pg_temp.unattributed u
   JOIN settlement_lines l ON u.id = 'line:' || l.settlement_line_id
   JOIN routed_quotes q ON q.partner_id = l.partner_id AND q.own_id = l.quote_id AND q.currency = l.currency
@@ -74,7 +72,7 @@ const BY_METADATA = `
   )
   INSERT INTO share_allocations (${SHARE}, matched_by, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, share_currency,
-         share_amount, currency, trim_scale(net), 'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
+         share_amount, currency, trim_scale(net), 'metadata', occurred_on, entry_on, :now, :eventId
   FROM found WHERE quotes = 1`;
 
 /**
@@ -111,7 +109,7 @@ const BY_SETTLEMENT_LINES = `
          -- A converted amount is divided among the lines. The rounded parts add up to the whole.
          trim_scale(round(net * total_so_far / total, minor_digits(currency))
                     - round(net * (total_so_far - line_amount) / total, minor_digits(currency))), 'settlement_file',
-         settlement_line_id, occurred_on, entry_on, :now::timestamptz, :eventId::bigint
+         settlement_line_id, occurred_on, entry_on, :now, :eventId
   FROM found WHERE quotes = lines`;
 
 /**
@@ -144,7 +142,7 @@ const BY_PAYMENT = `
   INSERT INTO share_allocations (${SHARE}, other_account, matched_by, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, found_requote_id, found_currency,
          trim_scale(counts_as), currency, trim_scale(net), other_account, 'payment', occurred_on, entry_on,
-         :now::timestamptz, :eventId::bigint
+         :now, :eventId
   FROM found WHERE quotes = 1 AND counts_as <> 0`;
 
 // `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes such balance
@@ -245,9 +243,8 @@ export const insertManualAllocation = executing<
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, settled_currency,
     settled_amount, other_account, matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
   SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
-         trim_scale(:amount::numeric), t.currency, trim_scale(:settled::numeric), :otherAccount::boolean, 'finance',
-         :reason, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz,
-         :eventId::bigint
+         trim_scale(:amount), t.currency, trim_scale(:settled), :otherAccount, 'finance',
+         :reason, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()), :now, :eventId
   FROM balance_transactions t
   JOIN routed_quotes q ON q.partner_id = :partnerId AND q.own_id = :quoteId
   CROSS JOIN LATERAL (SELECT (t.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day
@@ -259,7 +256,7 @@ export const readUnexplained = querying<
   { ids: readonly number[] }
 >(`
   SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
-  WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL ORDER BY account, balance_transaction_id`);
+  WHERE balance_transaction_id = ANY (:ids) AND ended IS NULL ORDER BY account, balance_transaction_id`);
 
 export const insertBalanceTransactionClosings = executing<
   {
@@ -268,5 +265,5 @@ export const insertBalanceTransactionClosings = executing<
 >(`
   INSERT INTO balance_transaction_closings (
     balance_transaction_id, currency, amount, reason, recorded_at, event_id)
-  SELECT balance_transaction_id, currency, trim_scale(amount), reason, :now::timestamptz, :eventId::bigint
+  SELECT balance_transaction_id, currency, trim_scale(amount), reason, :now, :eventId
   FROM json_populate_recordset(NULL::balance_transaction_closings, :closings::json)`);

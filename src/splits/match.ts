@@ -229,7 +229,6 @@ function countedAs(
   throw refuseField('quoteId', quote.quote_id, reason);
 }
 
-/** Returns a part of at most the unexplained amount, with the same sign. */
 function partOf(text: string | undefined, unexplained: Amount) {
   if (text === undefined) return unexplained;
   const { currency } = unexplained;

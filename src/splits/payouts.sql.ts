@@ -8,7 +8,7 @@ export const readPayoutsWithoutContents = querying<
   { account: string; since: string }
 >(`
   SELECT m.balance_transaction_id, m.payment AS payout FROM balance_transactions m
-  WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.occurred_at >= :since::timestamptz
+  WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.occurred_at >= :since
     AND m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
     AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id)
   ORDER BY m.occurred_at, m.balance_transaction_id`);
@@ -22,16 +22,16 @@ export const insertPayoutContents = executing<
   { account: string; payoutTransactionId: number; ids: readonly string[] } & Recording
 >(`
   WITH payout AS (
-    SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutTransactionId::bigint
+    SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutTransactionId
   ), contents AS MATERIALIZED (
     SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
-    WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
+    WHERE m.account = :account AND m.id = ANY (:ids) AND m.payment IS DISTINCT FROM payout.payment
       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
   )
   INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at,
     event_id)
-  SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz,
-    :eventId::bigint
+  SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now,
+    :eventId
   FROM payout p CROSS JOIN contents c
   WHERE (SELECT sum(net) FROM contents) = -p.net
   ORDER BY c.balance_transaction_id`);
@@ -72,8 +72,8 @@ const PAYOUT_STATES = `
               - (m.occurred_at AT TIME ZONE 'UTC')::date AS bank_days_after
      FROM balance_transactions m
      WHERE m.type = 'payout' AND m.net < 0
-       AND m.occurred_at >= :startsAt::timestamptz
-       AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
+       AND m.occurred_at >= :startsAt
+       AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt)
      ORDER BY m.account, m.occurred_at, m.balance_transaction_id`;
 
 /** Reads the payouts of a period. A period without an end includes all later payouts. */
@@ -106,8 +106,8 @@ export const readNotPaidOut = querying<NotPaidOut, { startsAt: string; endsAt: s
   FROM known t JOIN balance_transactions m USING (account, currency)
   WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
     AND m.occurred_at >= t.first_at AND m.occurred_at < t.last_at - :afterDays * interval '1 day'
-    AND m.occurred_at >= :startsAt::timestamptz
-    AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
+    AND m.occurred_at >= :startsAt
+    AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt)
     AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
   GROUP BY m.account, m.currency ORDER BY m.account, m.currency`);
 

@@ -2,8 +2,7 @@
  * Reads our connected accounts at the processor: balance transactions, and the contents of each payout. A reading
  * begins a little before the end of the previous reading, because earlier balance transactions may become visible late.
  * A webhook only causes an earlier reading; its data is not used. Network calls are made outside database transactions.
- * The cursor moves only when a whole reading is stored. Refusals: account_unknown, account_key_missing,
- * balance_transactions_invalid, processor_unreachable.
+ * The cursor moves only when a whole reading is stored.
  */
 import { DateTime } from 'luxon';
 import { accountKeyVariable, Environment } from '#config/environment';

@@ -4,7 +4,6 @@
  */
 import { FieldProblem, reasonOf, refuse } from '#errors/refusals';
 import { parseExactJson } from '#json';
-import { BalanceTransaction } from '#processors/processor';
 import { PROCESSOR } from '#processors/processors';
 import { GivenFile, readerOf } from '#reading/aside';
 import { linesOf, readUntilTold } from '#reading/limits';
@@ -16,7 +15,7 @@ export const balanceTransactionFile = readerOf(
     readBalanceTransactions(name, Buffer.from(bytes).toString('utf8'), live),
 );
 
-export function readBalanceTransactions(source: string, text: string, live: boolean): BalanceTransaction[] {
+export function readBalanceTransactions(source: string, text: string, live: boolean) {
   const problems: FieldProblem[] = [];
   const transactions = readUntilTold(linesOf(source, text), problems, (line) => {
     const read = readLine(line.text, live);

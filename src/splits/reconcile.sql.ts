@@ -185,17 +185,17 @@ export const readUnevenPositions = queryingOne<
     WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
       -- Later sales are on no statement of these months. Later requotes and reversals may belong to a sale that is
       -- on such a statement.
-      AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
+      AND (posted_month = ANY (:months) OR kind <> 'quote_accepted')
   ), uneven AS MATERIALIZED (
     SELECT partner_id, quote_id FROM (
       SELECT partner_id, quote_id, currency, kind, invoice_amount AS amount FROM own
       UNION ALL
       SELECT partner_id, quote_id, currency, NULL, -amount FROM share_allocations
-      WHERE posted_month = ANY (:months::text[])
+      WHERE posted_month = ANY (:months)
       UNION ALL
       SELECT r.partner_id, r.quote_id, r.currency, NULL, p.amount
       FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
-      WHERE r.posted_month = ANY (:months::text[])
+      WHERE r.posted_month = ANY (:months)
       UNION ALL
       SELECT partner_id, quote_id, currency, NULL, -amount FROM live_missing_shares
     ) AS facts
@@ -204,7 +204,7 @@ export const readUnevenPositions = queryingOne<
     HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
   ), statements AS MATERIALIZED (
     SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
-    WHERE posted_month = ANY (:months::text[])
+    WHERE posted_month = ANY (:months)
   ), scope AS MATERIALIZED (
     SELECT DISTINCT partner_id, quote_id FROM statements
   ), ${POSITIONS}
@@ -272,14 +272,14 @@ export const readUnmatchedBalanceTransactions = querying<
 >(`
   WITH unknown AS MATERIALIZED (
     SELECT * FROM (
-      SELECT u.*, occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz AS of_month,
-             coalesce(ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[]), false) AS names_asked
+      SELECT u.*, occurred_at >= :startsAt AND occurred_at < :endsAt AS of_month,
+             coalesce(ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds), false) AS names_asked
       FROM unexplained_balance_transactions u
       WHERE balance_transaction_id = ANY (ARRAY(
         SELECT balance_transaction_id FROM balance_transactions
-        WHERE occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
+        WHERE occurred_at >= :startsAt AND occurred_at < :endsAt
         UNION
-        SELECT balance_transaction_id FROM balance_transactions WHERE quote_id = ANY (:quoteIds::text[])))
+        SELECT balance_transaction_id FROM balance_transactions WHERE quote_id = ANY (:quoteIds)))
       OFFSET 0
     ) AS asked
     WHERE of_month OR names_asked
@@ -344,7 +344,7 @@ export type OtherBalanceTransactions = Readonly<{
 /** Reads balance transactions that are not shares, such as payouts. */
 export const readOtherBalanceTransactions = querying<OtherBalanceTransactions, { startsAt: string; endsAt: string }>(`
   SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM balance_transactions
-  WHERE kind = 'other' AND occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
+  WHERE kind = 'other' AND occurred_at >= :startsAt AND occurred_at < :endsAt
   GROUP BY account, currency, type ORDER BY account, currency, type`);
 
 /** Reads the latest months that have a statement, the oldest month first. */

@@ -155,6 +155,6 @@ export const insertReversalEvidence = querying<
 >(`
   INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from,
    recorded_at, event_id)
-  SELECT standing.*, :now::timestamptz, :eventId::bigint FROM (${STANDING}) AS standing
+  SELECT standing.*, :now, :eventId FROM (${STANDING}) AS standing
   ON CONFLICT DO NOTHING
   RETURNING share_allocation_id`);

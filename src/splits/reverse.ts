@@ -168,7 +168,6 @@ async function record(
   };
 }
 
-/** The undecided requests that settlement files name, by their numbers. */
 async function requestsOf(tx: Transaction, rows: readonly Row[]): Promise<ReadonlyMap<number | null, HeldRow>> {
   const ids = rows.flatMap(({ held_row_id }) => (held_row_id === null ? [] : [held_row_id]));
   const requests = ids.length === 0 ? [] : await readHeldRows(tx, { ids });

@@ -58,10 +58,7 @@ export async function sendSettlementFile(
 }
 
 /** A file of a different partner is refused like an unknown file. */
-export async function readSettlementFile(
-  tx: Transaction,
-  wanted: { partnerId: string; sha256: string },
-): Promise<SettlementFileState> {
+export async function readSettlementFile(tx: Transaction, wanted: { partnerId: string; sha256: string }) {
   const found = await findSettlementFile(tx, wanted);
   if (found === undefined) throw refuse('settlement_file_unknown', { sha256: wanted.sha256 });
   return found;

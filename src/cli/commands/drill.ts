@@ -60,7 +60,6 @@ const described = ({ file, made_at, rows, inspected, documents, checkpoints, dif
     `${plural(differences.length, 'difference')} found.`,
   ].join('\n');
 
-/** Records the run whatever its outcome is. */
 async function recordDrill(context: Context, place: string | undefined, options: DrillOptions) {
   const startedAt = context.environment.now().toISO();
   let subject: string | undefined;
@@ -114,7 +113,6 @@ async function drill(
 /** The name of a log without the number of the successor log. */
 const ledgerOf = (origin: string) => origin.split('/', 2).join('/');
 
-/** Each checkpoint of the backup that the log of the ledger does not continue. */
 async function missingFromLog(tx: Transaction, log: readonly Checkpoint[]) {
   const roots = new Map((await readCheckpoints(tx)).map(({ size, root }) => [size, root]));
   const missing: string[] = [];
@@ -125,7 +123,6 @@ async function missingFromLog(tx: Transaction, log: readonly Checkpoint[]) {
   return missing;
 }
 
-/** The file itself, or the latest nightly backup in a folder. */
 function latestIn(place: string, name: EnvironmentName) {
   const latest = statSync(place, { throwIfNoEntry: false })?.isDirectory() ? nightlyBackups(place, name).at(-1) : '';
   if (latest === undefined) throw refuse('file_unreadable', { file: place, reason: 'the folder has no backup' });

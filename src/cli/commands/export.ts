@@ -72,8 +72,8 @@ type ExportOptions = Readonly<{
 }>;
 
 function exportData(output: Output, kind: ExportKind, options: ExportOptions) {
-  const { month: from, to = from, format, out } = options;
-  if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
+  const { format, out } = options;
+  const { from, to } = monthsOf(options);
   const request: ExportRequest = { kind, from, to, format, out };
   // A replica allows no temporary tables.
   return (kind === 'ledger' ? reading : readingNow)(async (context) => {
@@ -102,10 +102,15 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions) {
   })(output);
 }
 
-async function exportEverything(context: CommandContext, { month: from, ...options }: Omit<ExportOptions, 'format'>) {
-  const { environment, database, output } = context;
-  const { to = from, out } = options;
+function monthsOf({ month: from, to = from }: Pick<ExportOptions, 'month' | 'to'>) {
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
+  return { from, to };
+}
+
+async function exportEverything(context: CommandContext, options: Omit<ExportOptions, 'format'>) {
+  const { environment, database, output } = context;
+  const { out } = options;
+  const { from, to } = monthsOf(options);
   const request = { from, to, format: 'csv', out } as const;
   await recordExport(context, exportSubject({ kind: 'all', from, to }), { kind: 'all', ...request });
   const exported = await exportAll(database, environment, request);

@@ -25,7 +25,7 @@ import { dkimRecord } from '#mail/dkim';
 import { Readiness, readReadiness } from '#reports/readiness';
 import { plural } from '#text';
 import { describeDkim } from './mail.ts';
-import { bringUpToDate } from './migrate.ts';
+import { bringUpToDate, describeMigrations } from './migrate.ts';
 
 export const define: Definition = (command, action) => {
   command
@@ -58,9 +58,7 @@ async function init(output: Output, host: string | undefined) {
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations, origin }, () =>
     [
       created === 'created' ? `Wrote ${file}.` : `Kept ${file} unchanged.`,
-      migrations.length > 0
-        ? `Applied ${plural(migrations.length, 'migration')}: ${migrations.join(', ')}.`
-        : 'The database is up to date.',
+      describeMigrations(migrations),
       `The log is named ${origin}. This name never changes.`,
       environment.name === 'sandbox'
         ? 'This is a sandbox: its settings are fictitious, and its documents state this.'
@@ -78,7 +76,6 @@ function environmentWith(host: string | undefined) {
   return { ...environment, logHost: host };
 }
 
-/** Refusal: log_host_fixed. */
 async function readName(tx: Transaction, { logHost }: Environment) {
   const { log_host: host } = await readLogHost(tx);
   if (logHost !== undefined && logHost !== host) throw refuse('log_host_fixed', { host, given: logHost });

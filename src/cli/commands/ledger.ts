@@ -76,7 +76,6 @@ async function importFiles(
   return report.attention ? EXIT.attention : EXIT.done;
 }
 
-/** What the file of totals beside a file states. Undefined if there is none. */
 function totalsBeside(name: string) {
   const beside = totalsFileOf(name);
   const isFile = name !== '-' && statSync(beside, { throwIfNoEntry: false })?.isFile() === true;

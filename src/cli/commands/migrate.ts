@@ -12,13 +12,14 @@ export const define: Definition = (command, action) => {
 async function migrate(output: Output) {
   const environment = readEnvironment();
   const migrations = await bringUpToDate(output, environment);
-  output.print({ migrations }, () =>
-    migrations.length > 0
-      ? `Applied ${plural(migrations.length, 'migration')}: ${migrations.join(', ')}.`
-      : 'The database is up to date.',
-  );
+  output.print({ migrations }, () => describeMigrations(migrations));
   return EXIT.done;
 }
+
+export const describeMigrations = (migrations: readonly string[]) =>
+  migrations.length > 0
+    ? `Applied ${plural(migrations.length, 'migration')}: ${migrations.join(', ')}.`
+    : 'The database is up to date.';
 
 /** Runs the pending migrations. An event records them, and a new schema record. */
 export function bringUpToDate(output: Output, environment: Environment) {

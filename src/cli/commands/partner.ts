@@ -28,7 +28,6 @@ async function partnerShow({ database, output }: CommandContext, partnerId: stri
   output.print({ ...partnerJson(partner), account: account.map(accountJson) }, () => describe(partner, account));
 }
 
-/** A partner's open amounts in one currency. */
 type Account = Readonly<{
   currency: string;
   open: Amount;
@@ -127,7 +126,6 @@ function describe(partner: PartnerView, account: readonly Account[]) {
   ].join('\n');
 }
 
-/** The cancellation terms of the policies that have some, one in a line. */
 function cancellationOf({ policies }: PartnerView) {
   const lines = policies.flatMap(({ policy_id, cancellation }) =>
     (cancellation ?? []).map((terms, at) => [at === 0 ? policy_id : '', cancellationText([terms]) ?? '']),

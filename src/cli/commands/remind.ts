@@ -57,7 +57,6 @@ async function remind(context: CommandContext, options: RemindOptions): Promise<
 
 type Names = ReadonlyMap<string, string>;
 
-/** One row for each document, which says why it is not reminded. */
 const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => ({
   name: 'Reminders',
   columns: {

@@ -19,7 +19,6 @@ async function status(context: CommandContext) {
   return attention.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** The parts of the status that contain remedies, with each remedy as a command. */
 const remediesOf = async ({ findings, unfinished_emails, books }: Status) => ({
   findings: await Promise.all(findings.map(inJson)),
   unfinished_emails: await Promise.all(

@@ -58,7 +58,7 @@ export const readCheckout = queryingFirst<Checkout, Readonly<{ partnerId: string
 
 export const readLiveCheckouts = querying<Checkout, { documentIds: readonly number[] }>(`
   ${CHECKOUT} WHERE e.checkout_id IS NULL AND c.checkout_id IN (
-    SELECT i.checkout_id FROM checkout_invoices i WHERE i.document_id = ANY (:documentIds::bigint[]))
+    SELECT i.checkout_id FROM checkout_invoices i WHERE i.document_id = ANY (:documentIds))
   ORDER BY c.checkout_id`);
 
 /** Whether an open checkout asks for an amount other than the document's balance. */
@@ -89,7 +89,7 @@ export function readInvoicesInCheckout(
        UNION ALL
        SELECT i.document_id, c.reference, NULL, i.amount
        FROM checkouts c JOIN checkout_invoices i USING (checkout_id) JOIN checkout_sessions s USING (checkout_id)
-       WHERE c.partner_id = :partnerId AND c.expires_at > :now::timestamptz
+       WHERE c.partner_id = :partnerId AND c.expires_at > :now
          AND NOT EXISTS (SELECT FROM ordered_payments o WHERE o.document_id = i.document_id)
          AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = c.checkout_id)) AS u
      WHERE :documentId::bigint IS NULL OR document_id = :documentId`,
@@ -114,7 +114,7 @@ export const readPayableInvoices = querying<PayableInvoice, { partnerId: string;
          (SELECT o.ordered_on FROM ordered_payments o
           WHERE o.document_id = d.document_id AND o.reference IS NULL LIMIT 1) AS ordered_on
   FROM documents d JOIN document_balances b USING (document_id)
-  WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers::text[])
+  WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers)
   ORDER BY d.due_on, d.document_id`);
 
 /** Makes concurrent requests of a partner wait for each other. */
@@ -142,8 +142,7 @@ export async function insertCheckout(tx: Transaction, checkout: NewCheckout) {
     `WITH made AS (
        INSERT INTO checkouts (reference, partner_id, provider, currency, amount, request, idempotency_key, expires_at,
                               recorded_at, event_id)
-       VALUES (:reference, :partnerId, :provider, :currency, :amount::numeric, :request::jsonb, :key,
-               :expiresAt::timestamptz, :now::timestamptz, :eventId::bigint)
+       VALUES (:reference, :partnerId, :provider, :currency, :amount, :request::jsonb, :key, :expiresAt, :now, :eventId)
        RETURNING checkout_id, partner_id, currency
      )
      INSERT INTO checkout_invoices (checkout_id, position, document_id, partner_id, currency, amount)
@@ -159,7 +158,7 @@ export async function insertCheckout(tx: Transaction, checkout: NewCheckout) {
 
 export const insertSession = executing<{ checkoutId: number; providerId: string; url: string; now: string }>(`
   INSERT INTO checkout_sessions (checkout_id, provider_id, url, created_at)
-  VALUES (:checkoutId, :providerId, :url, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`);
+  VALUES (:checkoutId, :providerId, :url, :now) ON CONFLICT (checkout_id) DO NOTHING`);
 
 export async function insertEnding(
   tx: Transaction,
@@ -168,7 +167,7 @@ export async function insertEnding(
   await execute(
     tx,
     `INSERT INTO checkout_endings (checkout_id, why, detail, ended_at)
-     VALUES (:checkoutId, :why, :detail, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`,
+     VALUES (:checkoutId, :why, :detail, :now) ON CONFLICT (checkout_id) DO NOTHING`,
     { ...ending, detail: ending.detail ?? null },
   );
 }

@@ -21,7 +21,7 @@ export type CheckoutCalls = Readonly<{
  */
 const KEY_VALID_HOURS = 20;
 
-export function callsOf({ links }: CheckoutCalls, { provider }: Pick<Checkout, 'provider'>): PaymentLinks['checkouts'] {
+export function callsOf({ links }: CheckoutCalls, { provider }: Pick<Checkout, 'provider'>) {
   const calls = links.processors.get(provider)?.checkouts;
   if (calls === undefined) throw new Unavailable(`the key of ${provider} is not set`);
   return calls;

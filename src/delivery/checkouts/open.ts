@@ -55,7 +55,7 @@ const REQUEST_GOOD_MINUTES = 25;
 export const checkoutProvider = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>
   wanted !== undefined && processors.has(wanted.provider) ? wanted : undefined;
 
-export async function openCheckout(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout> {
+export async function openCheckout(context: CheckoutContext, request: CheckoutRequest) {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const opened = await tryToOpen(context, request);
@@ -118,7 +118,6 @@ type Order = Readonly<{
   methods: readonly string[];
 }>;
 
-/** The checkout to record, or why these invoices cannot be paid at once. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
   const { checkout, methodsFor } = processorOf(wanted.provider).paymentLinks;
   const [first] = invoices;

@@ -89,8 +89,7 @@ export async function recordIntent(tx: Transaction, intent: Intent) {
   const recorded = await execute(
     tx,
     `INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
-     VALUES (:documentId, :version, :provider, :amount::numeric, :currency, :request::jsonb,
-             :now::timestamptz)
+     VALUES (:documentId, :version, :provider, :amount, :currency, :request::jsonb, :now)
      ON CONFLICT (document_id, version) DO NOTHING`,
     intent,
   );
@@ -108,7 +107,7 @@ export const recordAttempt = executing<{
   now: string;
 }>(`
   INSERT INTO payment_link_attempts (document_id, version, attempt, idempotency_key, attempted_at)
-  VALUES (:documentId, :version, :attempt, :key, :now::timestamptz)
+  VALUES (:documentId, :version, :attempt, :key, :now)
   ON CONFLICT DO NOTHING`);
 
 export const recordObject = executing<{
@@ -120,7 +119,7 @@ export const recordObject = executing<{
   now: string;
 }>(`
   INSERT INTO payment_link_objects (document_id, version, provider_id, url, found, created_at)
-  VALUES (:documentId, :version, :providerId, :url, :found, :now::timestamptz)
+  VALUES (:documentId, :version, :providerId, :url, :found, :now)
   ON CONFLICT DO NOTHING`);
 
 export type ClosingReason = 'void' | 'paid' | 'amount_changed' | 'used_up' | 'ordered' | 'refused' | 'not_made';
@@ -134,13 +133,13 @@ export const recordClosing = executing<{
   now: string;
 }>(`
   INSERT INTO payment_link_closings (document_id, version, why, detail, sessions_expired, closed_at)
-  VALUES (:documentId, :version, :why, :detail, :sessionsExpired, :now::timestamptz)
+  VALUES (:documentId, :version, :why, :detail, :sessionsExpired, :now)
   ON CONFLICT (document_id, version) DO NOTHING`);
 
 /** Whether any of these links was recorded well before an instant, by any machine's clock. */
 export const isAnyOlder = queryingValue<boolean, { providerIds: readonly string[]; than: string }>(`
   SELECT EXISTS (SELECT FROM payment_link_objects
-    WHERE provider_id = ANY (:providerIds::text[])
+    WHERE provider_id = ANY (:providerIds)
       AND created_at < :than::timestamptz - interval '1 hour') AS older`);
 
 /** Notes why the link is not in the wanted state. `since` stays the same while the same link is wanted. */
@@ -225,7 +224,7 @@ export const readLinkTroubles = querying<LinkTrouble>(`
 export async function readLinkTokens(tx: Transaction, documents: readonly { readonly document_id: number }[]) {
   const links = await query<{ document_id: number; token: string }>(
     tx,
-    `SELECT document_id, token FROM current_links WHERE token IS NOT NULL AND document_id = ANY (:ids::bigint[])`,
+    `SELECT document_id, token FROM current_links WHERE token IS NOT NULL AND document_id = ANY (:ids)`,
     { ids: documents.map(({ document_id }) => document_id) },
   );
   return new Map(links.map(({ document_id, token }) => [document_id, token]));

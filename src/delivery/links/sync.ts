@@ -40,7 +40,7 @@ type LinkState =
 /** Each step advances the link by one state. A balance that changes meanwhile adds a few. */
 const MOST_STEPS = 12;
 
-export async function syncPaymentLink(context: LinkContext, documentId: number): Promise<LinkState> {
+export async function syncPaymentLink(context: LinkContext, documentId: number) {
   const { database } = context;
   const read = () => database.reading((tx) => readLinkFacts(tx, { documentId }));
   let facts = await read();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { stripePaymentLinks } from '#processors/stripe/payment-link-provider';
 import { none } from './none.ts';
 import { page } from './page.ts';
-import { LinkSecrets, OpenProvider, PaymentLinkProvider } from './provider.ts';
+import { LinkSecrets, PaymentLinkProvider } from './provider.ts';
 import { template } from './template.ts';
 
 const PROVIDERS = [page, stripePaymentLinks, template, none] as const;
@@ -16,7 +16,7 @@ const schemas = PROVIDERS.map(({ schema }) => schema) as unknown as SchemasOf<ty
 export const paymentLinkSchema = z.discriminatedUnion('provider', schemas);
 type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
 
-export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets): OpenProvider {
+export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets) {
   const known = PROVIDERS as readonly unknown[] as readonly PaymentLinkProvider<z.ZodType<PaymentLinkSettings>>[];
   const found = known.find(({ name }) => name === settings.provider);
   if (found === undefined) throw new Error(`${settings.provider} is not a payment link provider`);

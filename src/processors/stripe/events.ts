@@ -87,6 +87,8 @@ export function amountOfUnits(units: string, currency: string) {
   return decimals > (minorDigits(code) as number) ? undefined : Amount.of(exact, code);
 }
 
+const idsOf = (...ids: readonly (string | null | undefined)[]) => ids.filter((each) => typeof each === 'string');
+
 const UNREADABLE = 'its object does not have the known form';
 
 /** Event types that report no received money, and types that repeat a different type. */
@@ -176,7 +178,7 @@ function session(object: unknown): EventReading {
   }
   const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
   if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states paid, but no amount' };
-  const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
+  const ids = idsOf(data.payment_intent, data.id);
   return { facts: [received(ids, amount, { ...data, session: data.id }, data.customer_details?.name)] };
 }
 
@@ -188,7 +190,7 @@ function intent(object: unknown): EventReading {
   if (elsewhere !== undefined) return elsewhere;
   const amount = amountOfUnits(data.amount_received ?? '0', data.currency);
   if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states succeeded, but no amount' };
-  const ids = [data.id, data.latest_charge].filter((each): each is string => typeof each === 'string');
+  const ids = idsOf(data.id, data.latest_charge);
   return { facts: [received(ids, amount, data, undefined)] };
 }
 
@@ -199,7 +201,7 @@ function charge(object: unknown): EventReading {
   const elsewhere = routed(data);
   if (elsewhere !== undefined) return elsewhere;
   if (!data.paid || data.status !== 'succeeded') return { nothing: `the charge is ${data.status}` };
-  const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
+  const ids = idsOf(data.payment_intent, data.id);
   const amount = amountOfUnits(data.amount_captured ?? data.amount, data.currency);
   const total = amountOfUnits(data.amount_refunded, data.currency);
   if (amount === undefined || total === undefined || !amount.isPositive()) return { manual_review: UNREADABLE };
@@ -225,7 +227,7 @@ function refund(object: unknown): EventReading {
     default:
       return { manual_review: `a refund that is ${data.status ?? 'without a status'} is not known` };
   }
-  const ids = [data.payment_intent, data.charge].filter((each): each is string => typeof each === 'string');
+  const ids = idsOf(data.payment_intent, data.charge);
   const amount = amountOfUnits(data.amount, data.currency);
   if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
   const made_at = new Date(Number(data.created) * 1000).toISOString();
@@ -238,7 +240,7 @@ function dispute(object: unknown): EventReading {
   const { data } = parsed;
   const state = DISPUTE_STATES[data.status];
   const amount = amountOfUnits(data.amount, data.currency);
-  const ids = [data.payment_intent, data.charge].filter((each): each is string => typeof each === 'string');
+  const ids = idsOf(data.payment_intent, data.charge);
   if (state === undefined) return { manual_review: `a dispute that is ${data.status} is not known` };
   if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
   return { facts: [{ kind: 'disputed', ids, dispute: data.id, amount, reason: data.reason, state }] };

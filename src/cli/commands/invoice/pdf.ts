@@ -80,7 +80,7 @@ function invoiceEInvoice(output: Output, number: string, options: { output?: str
 
 const NOT_DELIVERED = 'it has not been delivered';
 
-/** Refuses to write both a file and the JSON report to stdout. Refusal: argument_invalid. */
+/** Refuses to write both a file and the JSON report to stdout. */
 function refuseMixedOutput({ json }: Output, file: string | undefined) {
   if (file !== '-' || !json) return;
   const reason = 'cannot be used with --json, which also prints to stdout';

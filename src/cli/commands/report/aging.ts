@@ -83,7 +83,6 @@ function describeAging(aging: Aging, detail: boolean) {
   return parts.join('\n\n');
 }
 
-/** The open invoices of a currency, longest overdue first. */
 function tableOfInvoices({ documents }: Aging, currency: string) {
   const invoices = documents
     .filter((each) => each.document === 'invoice' && each.currency === currency)

@@ -38,7 +38,6 @@ type StatementOptions = PresentOptions &
   Readonly<{
     partner: string;
     from?: string;
-    /** The file to which the PDF is written. */
     pdf?: string;
   }>;
 

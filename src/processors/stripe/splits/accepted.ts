@@ -1,7 +1,4 @@
-/**
- * An acceptance from the API or from a partner's program, and its checks. Refusals: identifier_invalid,
- * currency_unknown, amount_inexpressible, share_too_large, parts_differ.
- */
+/** An acceptance from the API or from a partner's program, and its checks. */
 import { Metadata } from './client.ts';
 import { SplitImpossible } from './requests.ts';
 import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';

@@ -64,7 +64,7 @@ export async function executeRequests(
   requests: readonly (ProcessorRequest | DescribedRequest)[],
   given: Given = {},
   { now = () => new Date() }: { readonly now?: () => Date } = {},
-): Promise<Done[]> {
+) {
   const done: Done[] = [];
   for (const each of requests) {
     const request = each as ProcessorRequest;
