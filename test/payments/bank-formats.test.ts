@@ -8,6 +8,7 @@ import { type Books, bankFile, inv, openBooks, refusalOf } from './books.ts';
 /** A line a credit: `!made-up`, then day, amount in US dollars and text. */
 const madeUp: BankFormat = {
   name: 'made_up',
+  title: 'a made-up format',
   matches: ({ head }) => head.startsWith('!made-up'),
   read: (file) => [
     {

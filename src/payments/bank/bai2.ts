@@ -8,13 +8,33 @@ import { FieldProblem } from '#errors/refusals';
 import { Amount, isCurrency } from '#money';
 import { Method } from '#payments/enums';
 import { BankFormat, decode } from './format.ts';
+import { labelled, PAYER_ACCOUNT, PAYER_NAME } from './payer-labels.ts';
 import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
 
 export const bai2: BankFormat = {
   name: 'bai2',
-  matches: ({ head }) => /^01,/.test(head) && /^02,/m.test(head),
-  read: (file) => new Bai2Reader(file.name).read(decode(file, 'latin1')),
+  title: 'BAI2',
+  matches: ({ head }) => /^01,/.test(head) && /(?:^|\/[ \t]*)02,/m.test(head),
+  read(file) {
+    const text = decode(file, 'utf-8', 'latin1');
+    try {
+      return new Bai2Reader(file.name).read(text.split(LINE_END));
+    } catch (error) {
+      // Some banks write several records on a line. The totals and counts of the trailers prove that such a file was
+      // split at the right places, because a text may contain a slash and a record code too.
+      const records = text.split(SEVERAL_RECORDS);
+      if (records.length === 1) throw error;
+      try {
+        return new Bai2Reader(file.name).read(records);
+      } catch {
+        throw error;
+      }
+    }
+  },
 };
+
+const LINE_END = /\r\n|\n|\r/;
+const SEVERAL_RECORDS = /\r\n|\n|\r|(?<=\/)[ \t]*(?=(?:0[123]|16|49|88|98|99),)/;
 
 interface LogicalRecord {
   readonly code: string;
@@ -45,6 +65,8 @@ type Account = Readonly<{
 }>;
 
 type Group = Readonly<{
+  status: string;
+  line: number;
   asOf: string;
   currency: string;
 }>;
@@ -65,7 +87,15 @@ interface Level {
 const LEVELS: readonly LevelName[] = ['file', 'group', 'account'];
 const HEADER = { file: '01', group: '02', account: '03' } as const;
 const TRAILER = { file: '99', group: '98', account: '49' } as const;
-const STATUSES: Readonly<Record<string, string>> = { '2': 'a deletion', '3': 'a correction', '4': 'a test' };
+const UPDATE = '1';
+const CORRECTION = '3';
+/** What happens to the accounts of a group that is not an update. */
+const STATUSES: Readonly<Record<string, string>> = {
+  '2': 'deletes data that the bank sent earlier: its lines were not recorded. Reverse the payments that it deletes',
+  [CORRECTION]:
+    'corrects data that the bank sent earlier: its new payments are not applied. Compare them with that data',
+  '4': 'is a test: its lines were not recorded',
+};
 
 class Bai2Reader {
   private readonly file: string;
@@ -87,8 +117,8 @@ class Bai2Reader {
     this.file = file;
   }
 
-  read(text: string): BankStatement[] {
-    const records = logicalRecords(text, (line, reason) => this.complain(line, reason));
+  read(physical: readonly string[]): BankStatement[] {
+    const records = logicalRecords(physical, (line, reason) => this.complain(line, reason));
     if (this.problems.length > 0) throw invalidFile(this.file, this.problems);
     for (const record of records) {
       const level = this.open.at(-1);
@@ -120,12 +150,11 @@ class Bai2Reader {
 
   private openGroup(record: LogicalRecord) {
     const { fields, line } = record;
-    const status = fields[2] ?? '';
-    if (status !== '1')
-      this.complain(line, `the group's status is ${STATUSES[status] ?? `'${status}'`}, not an update`);
+    const status = fields[2] || UPDATE;
+    if (status !== UPDATE && STATUSES[status] === undefined) this.complain(line, `'${status}' is not a group status`);
     const asOf = day(fields[3] ?? '');
     if (asOf === undefined) this.complain(line, `'${fields[3] ?? ''}' is not an as-of date YYMMDD`);
-    this.openLevel('group', record, { group: { asOf: asOf ?? '', currency: fields[5] || 'USD' } });
+    this.openLevel('group', record, { group: { status, line, asOf: asOf ?? '', currency: fields[5] || 'USD' } });
   }
 
   private openAccount(record: LogicalRecord) {
@@ -140,6 +169,11 @@ class Bai2Reader {
     // type.
     for (let at = 0; at < rest.length; ) {
       const [type = '', amount = '', , funds = ''] = rest.slice(at, at + 4);
+      // Some banks write a comma more before a continuation (88).
+      if (type === '') {
+        at += 1;
+        continue;
+      }
       if (amount !== '' && !UNITS.test(amount)) this.complain(line, `'${amount}' is not an amount`);
       else if (amount !== '') {
         level.sum += BigInt(amount);
@@ -220,11 +254,13 @@ class Bai2Reader {
         ? `${name} trailer at line ${line}`
         : `account ${level.account.number}, trailer at line ${line}`;
     const stated = [...fields];
-    this.totals.expect(`${title}: control total`, units(stated.shift()), level.sum.toString());
-    if (name !== 'account') {
-      this.totals.expect(`${title}: ${LEVELS[depth + 1]}s`, count(stated.shift()), String(level.parts));
-    }
-    this.totals.expect(`${title}: records`, count(stated.shift()), String(level.records));
+    // Some banks leave figures blank. A blank figure states nothing.
+    const expect = (what: string, figure: string, found: string) =>
+      this.totals.expect(`${title}: ${what}`, figure === `''` ? undefined : figure, found);
+    if (stated.every((figure) => figure === '')) this.complain(line, 'has neither a control total nor a count');
+    expect('control total', units(stated.shift()), level.sum.toString());
+    if (name !== 'account') expect(`${LEVELS[depth + 1]}s`, count(stated.shift()), String(level.parts));
+    expect('records', count(stated.shift()), String(level.records));
     const parent = this.open.at(-1);
     if (parent !== undefined) {
       parent.sum += level.sum;
@@ -243,14 +279,11 @@ const article = (name: LevelName) => (name === 'account' ? 'an account' : `a ${n
  * Joins physical records with their continuations. Fields end at `/`, but the text of a 16 record may contain `/` and
  * commas.
  */
-function logicalRecords(text: string, complain: (line: number, reason: string) => void) {
+function logicalRecords(physical: readonly string[], complain: (line: number, reason: string) => void) {
   const records: LogicalRecord[] = [];
-  for (const [index, physical] of text
-    .replace(/^\uFEFF/, '')
-    .split(/\r\n|\n|\r/)
-    .entries()) {
+  for (const [index, written] of physical.entries()) {
     const line = index + 1;
-    const content = physical.trimEnd();
+    const content = written.trimEnd();
     if (content === '') continue;
     const code = content.slice(0, 2);
     if (!CODES.has(code) || (content.length > 2 && content[2] !== ',')) {
@@ -326,30 +359,75 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
   const { currency, summaries, number } = account;
   const money = (amount: bigint) => Amount.ofMinorUnits(amount, currency);
   const moved = { credit: 0n, debit: 0n };
+  const isRecorded = group.status === UPDATE || group.status === CORRECTION;
   const lines = account.transactions.flatMap((transaction): BankLine[] => {
     const way = direction(transaction.type);
     // A transaction with the amount zero is a remark of the bank.
     if (way === undefined || transaction.units === 0n) return [];
     moved[way] += transaction.units;
-    return [lineOf(transaction, way, money(transaction.units), group.asOf)];
+    const line = lineOf(transaction, way, money(transaction.units), group.asOf);
+    return isRecorded ? [group.status === CORRECTION ? { ...line, held: 'the bank corrects earlier data' } : line] : [];
   });
-  const stated = (type: string) => {
-    const amount = summaries.get(type);
-    return amount === undefined ? undefined : money(amount);
-  };
+  const missing = missingDetails(account, moved);
+  const opening = summaries.get(OPENING);
+  const closing = summaries.get(CLOSING);
   const name = `account ${number}`;
-  totals.expect(`${name}: total credits (100)`, stated(TOTAL_CREDITS)?.toString(), money(moved.credit).toString());
-  totals.expect(`${name}: total debits (400)`, stated(TOTAL_DEBITS)?.toString(), money(moved.debit).toString());
-  const opening = stated(OPENING);
-  const closing = stated(CLOSING);
-  if (opening !== undefined) {
-    const found = opening.plus(money(moved.credit)).minus(money(moved.debit));
-    totals.expect(`${name}: closing ledger balance (015)`, closing?.toString(), found.toString());
+  if (missing === undefined) {
+    for (const [total, type, sum] of [
+      ['credits', TOTAL_CREDITS, moved.credit],
+      ['debits', TOTAL_DEBITS, moved.debit],
+    ] as const) {
+      const stated = summaries.get(type);
+      totals.expect(
+        `${name}: total ${total} (${type})`,
+        stated === undefined ? undefined : money(stated).toString(),
+        money(sum).toString(),
+      );
+    }
+    if (opening !== undefined) {
+      const found = money(opening + moved.credit - moved.debit);
+      const path = `${name}: closing ledger balance (015)`;
+      totals.expect(path, closing === undefined ? undefined : money(closing).toString(), found.toString());
+    }
   }
+  const status = STATUSES[group.status];
+  const isWhole = missing === undefined && group.status === UPDATE;
   return {
-    ...{ account: number, currency, reference: '', opening, closing, lines, pending: 0 },
-    closed_on: closing && group.asOf,
+    ...{ account: number, currency, reference: '', lines, pending: 0 },
+    opening: isWhole && opening !== undefined ? money(opening) : undefined,
+    closing: group.status === UPDATE && closing !== undefined ? money(closing) : undefined,
+    closed_on: closing === undefined || group.status !== UPDATE ? undefined : group.asOf,
+    remarks: [
+      ...(status === undefined ? [] : [`The group at line ${group.line} ${status}.`]),
+      ...(missing === undefined ? [] : [`Account ${number}: ${missing}.`]),
+    ],
   };
+}
+
+/**
+ * Describes the transactions that an account's totals of credits (100) and debits (400) contain and the file does not:
+ * many banks give details of some transactions only, or of none. Undefined if nothing is missing. These totals are
+ * not control totals; but more details than a total has, or details without the totals that explain the difference to
+ * the balances, are an error.
+ */
+function missingDetails({ summaries, transactions, currency }: Account, moved: { credit: bigint; debit: bigint }) {
+  const credits = summaries.get(TOTAL_CREDITS);
+  const debits = summaries.get(TOTAL_DEBITS);
+  const opening = summaries.get(OPENING);
+  const closing = summaries.get(CLOSING);
+  const adds = (credit: bigint, debit: bigint) =>
+    opening === undefined || closing === undefined || opening + credit - debit === closing;
+  const isEmpty = transactions.length === 0;
+  if (!isEmpty && (credits === undefined || debits === undefined)) return undefined;
+  if (isEmpty && (credits ?? 0n) === 0n && (debits ?? 0n) === 0n && adds(0n, 0n)) return undefined;
+  const missing = { credit: (credits ?? moved.credit) - moved.credit, debit: (debits ?? moved.debit) - moved.debit };
+  const explains = adds(moved.credit + missing.credit, moved.debit + missing.debit);
+  if (!isEmpty && (missing.credit < 0n || missing.debit < 0n || !explains)) return undefined;
+  if (!isEmpty && missing.credit === 0n && missing.debit === 0n) return undefined;
+  const text = (amount: bigint) => Amount.ofMinorUnits(amount, currency).forPeople();
+  return isEmpty
+    ? 'the file has its balances and totals only, without transactions'
+    : `the file has no details of ${text(missing.credit)} of credits and ${text(missing.debit)} of debits`;
 }
 
 function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amount, asOf: string): BankLine {
@@ -400,47 +478,6 @@ export function methodOfCode(type: string): Method | undefined {
   if (/^(115|174|175|176)\b/.test(type)) return 'check';
   if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
-}
-
-// The text has no separate fields. These labels occur in the addenda of ACH and Fedwire transactions. The first two
-// banks write the name before a label, or the account after the name.
-const PAYER_NAME =
-  /^(?=[^:=#]+\sDES\s*[:=])|\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|ORIG|SENDER NAME|B\/O|ORG|DBNM)\s*[:=]/i;
-const PAYER_ACCOUNT =
-  /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT|DACT|ORIG\s*[:=][^:=#]*\sID)\s*[:=]/i;
-const LABEL =
-  '(?:ORIG|ORIGINATOR|INDN?|CO|COMPANY|DESC?|OBI|REF|TRN|SRF|TRACE|SEC|EED|EFF|ENTRY|DATE|TIME|TYPE|SEQ|ADDENDA|BNF|' +
-  'RFB|ACCT|ID|SND|PMT|CREF|REMI|EREF|CRNM|CACT|DBNM|DACT)(?: [A-Z/]+){0,2}\\s*[:=#]';
-const NEXT_LABEL = new RegExp(`\\s${LABEL}|[;|\\n]`, 'i');
-const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
-/** A bank that cuts its text at a fixed length makes records of at least this length. */
-const FULL_RECORD = 72;
-
-/**
- * Returns the text after a label. If records that are joined with a space give a different text than records that are
- * joined without a space, a word may be cut. A word is certainly cut only if the bank fills its records.
- */
-function labelled({ pieces, raw }: LogicalRecord, label: RegExp) {
-  const apart = valueAfter(pieces.join(' '), label);
-  const joined = valueAfter(pieces.join(''), label);
-  if (apart === joined || joined === undefined) return apart;
-  if (apart === undefined) return joined;
-  // If the next record begins with a label, no word is cut.
-  if (joined.startsWith(apart) && LABEL_FIRST.test(joined.slice(apart.length))) return apart;
-  const isFull = raw
-    .split('\n')
-    .slice(0, -1)
-    .every((physical) => physical.length >= FULL_RECORD);
-  return isFull ? joined : undefined;
-}
-
-function valueAfter(text: string, label: RegExp) {
-  const spaced = text.replace(/\s+/g, ' ');
-  const found = label.exec(spaced);
-  if (found === null) return undefined;
-  // If two labels follow each other, the space before the second label must stay, because a label is not a value.
-  const rest = ` ${spaced.slice(found.index + found[0].length)}`;
-  return meaningful(rest.split(NEXT_LABEL)[0]);
 }
 
 const units = (text: string | undefined) =>

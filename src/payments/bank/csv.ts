@@ -31,6 +31,7 @@ type ParsedRow = Readonly<{
 
 export const csv: BankFormat = {
   name: 'csv',
+  title: 'CSV',
   matches: ({ name }) => /\.(csv|txt)$/i.test(name),
   read(file, maps) {
     const map = columnMap(maps, file);

@@ -15,6 +15,8 @@ export type BankFile = Readonly<{
 
 export type BankFormat = Readonly<{
   name: string;
+  /** The name for people: `MT940`. */
+  title: string;
   /**
    * Whether a file has this format. `head` is the beginning of the file, without a byte order mark and leading white
    * space.
@@ -24,16 +26,27 @@ export type BankFormat = Readonly<{
   read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];
 }>;
 
-/** Decodes a file. Refuses bytes that are invalid in the encoding, because such bytes would garble a payer's name. */
-export function decode({ name, bytes }: BankFile, encoding: string) {
-  const invalid = () => invalidFile(name, [{ path: '', reason: `is not text in ${encoding}` }]);
-  let text: string;
-  try {
-    text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch {
-    throw invalid();
+/**
+ * Decodes a file in the first encoding in which its bytes are valid; invalid bytes would garble a payer's name. A byte
+ * order mark, or the NUL bytes of UTF-16, are stronger than the given encodings.
+ */
+export function decode({ name, bytes }: BankFile, ...encodings: readonly string[]) {
+  const marked = markedEncoding(bytes);
+  for (const encoding of marked === undefined ? encodings : [marked]) {
+    try {
+      const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+      // PostgreSQL cannot store NUL in text.
+      if (!text.includes('\0')) return text;
+    } catch {
+      // The next encoding is tried.
+    }
   }
-  // PostgreSQL cannot store NUL in text.
-  if (text.includes('\0')) throw invalid();
-  return text;
+  throw invalidFile(name, [{ path: '', reason: `is not text in ${marked ?? encodings.join(' or ')}` }]);
+}
+
+/** The encoding that the first bytes show, or undefined. */
+export function markedEncoding([first, second, third]: Uint8Array) {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8';
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'utf-16le';
+  return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'utf-16be' : undefined;
 }

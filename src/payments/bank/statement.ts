@@ -27,6 +27,13 @@ export type BankStatement = Readonly<{
    * contains them as booked entries.
    */
   pending: number;
+  /** Sentences on what the file says or lacks, and what was not recorded for that reason. */
+  remarks?: readonly string[];
+  /**
+   * `interim`: an intraday report, whose entries a later statement books. `details`: the parts of entries that a
+   * statement books. The lines of both are shown and not recorded.
+   */
+  only?: 'interim' | 'details';
 }>;
 
 /** A remittance text that may contain a document number. */
@@ -46,6 +53,10 @@ export type BankLine = Readonly<{
   direction: 'credit' | 'debit';
   amount: Amount;
   bank_reference: string | undefined;
+  /** The bank's reference of the whole entry, if the line is a part of the entry. */
+  entry_reference?: string | undefined;
+  /** Amounts beside the booked one, such as the instructed amount and the exchange rate. Recorded with the references. */
+  particulars?: readonly ReferenceField[];
   /** The remittance fields, the most reliable first. */
   references: readonly ReferenceField[];
   text: string;
@@ -61,6 +72,8 @@ export type BankLine = Readonly<{
   reversal: boolean;
   /** The reason code of a returned debit, such as R01. */
   return_code: string | undefined;
+  /** Why its payment is not applied, although it is new. */
+  held?: string;
   raw: string;
 }>;
 
@@ -114,15 +127,33 @@ export function references(
   return [...found.values()];
 }
 
+/** The fields in which a payer or a bank identifies a payment. */
+const ID_FIELDS = new Set(['EndToEndId', 'TxId', 'InstrId', 'server id', 'customer reference']);
+
+/** The bank's reference and the ids of a line. */
+export const identifiers = ({
+  bank_reference,
+  references,
+}: Readonly<{
+  bank_reference?: string | null | undefined;
+  references: readonly Partial<ReferenceField>[];
+}>): string[] => [
+  ...(bank_reference == null ? [] : [bank_reference]),
+  ...references.flatMap(({ field = '', text }) => (text !== undefined && ID_FIELDS.has(field) ? [text] : [])),
+];
+
 /**
  * Returns the identities of an account's lines, in order. An identity has the bank reference, day, direction and
  * amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
- * A line without a reference is identified by its text. Completely equal lines get a counter in their identities.
+ * A line without a reference is identified by the first id that it has, or by its text. Completely equal lines get a counter in their identities.
  */
 export function lineIdentities(lines: readonly BankLine[]) {
   const seen = new Map<string, number>();
   return lines.map((line) => {
-    const own = line.bank_reference ?? `text ${digest([line.text, line.payer_name ?? '', line.type])}`;
+    const [id] = line.references.filter(({ field }) => ID_FIELDS.has(field));
+    const own =
+      line.bank_reference ??
+      (id === undefined ? `text ${digest([line.text, line.payer_name ?? '', line.type])}` : `${id.field} ${id.text}`);
     const name = [own, line.booked_on, line.direction, line.amount.toString()].join('|');
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);

@@ -1,0 +1,275 @@
+/**
+ * MT940 (customer statements of SWIFT) and MT942 (interim reports). Each statement's opening balance and entries must
+ * add up to its closing balance; an interim report's entries must give its numbers and sums. The text of an entry
+ * (`:86:`) is read in the forms of banks in Germany and Austria (`?20`), of banks in the Netherlands (`/NAME/`), and as
+ * plain text.
+ */
+import { FieldProblem } from '#errors/refusals';
+import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
+import { BankFile, BankFormat, decode } from './format.ts';
+import { readEntryText } from './mt940-text.ts';
+import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
+
+const BEGINS = /^:20:/m;
+const ACCOUNT = /^:(?:25P?|28C?):/m;
+const INTERIM = /^:34F:|^\{1:[^}]*\}\{2:[IO]942/m;
+
+const matches = (isInterim: boolean) => (file: Readonly<{ head: string }>) =>
+  BEGINS.test(file.head) && ACCOUNT.test(file.head) && INTERIM.test(file.head) === isInterim;
+
+export const mt940: BankFormat = {
+  ...{ name: 'mt940', title: 'MT940', matches: matches(false) },
+  read: (file) => readMessages(file),
+};
+
+export const mt942: BankFormat = {
+  ...{ name: 'mt942', title: 'MT942', matches: matches(true) },
+  read: (file) => readMessages(file).map((statement) => ({ ...statement, only: 'interim' })),
+};
+
+/** A field of a message, such as `:61:`, with its continuation lines. */
+type Field = Readonly<{ tag: string; line: number; text: string[] }>;
+
+interface Message {
+  readonly line: number;
+  readonly fields: Field[];
+  closed: boolean;
+}
+
+function readMessages(file: BankFile): BankStatement[] {
+  const problems: FieldProblem[] = [];
+  const totals = new Totals();
+  const messages = messagesOf(decode(file, 'utf-8', 'windows-1252'), problems);
+  const statements = messages.map((message) => new MessageReader(message, problems, totals).read());
+  if (problems.length > 0) throw invalidFile(file.name, problems);
+  totals.refuse(file.name);
+  return statements;
+}
+
+const TAG = /^:(\d{2}[A-Z]?|NS):(.*)$/;
+/** Fields after the closing balance. */
+const AFTER_CLOSING = new Set(['64', '65', '86', '13D', 'NS']);
+
+function messagesOf(text: string, problems: FieldProblem[]) {
+  const messages: Message[] = [];
+  let message: Message | undefined;
+  let isEnveloped = false;
+  for (const [index, written] of text.split(/\r\n|\n|\r/).entries()) {
+    const line = index + 1;
+    const complain = (reason: string) => problems.push({ path: `line ${line}`, reason });
+    // The blocks of SWIFT before and after the text of a message.
+    if (/^(?:-?\}|\$)?\{1:/.test(written)) isEnveloped = true;
+    const content = written.replace(/^.*\{4:/, '').trimEnd();
+    const [, tag, rest = ''] = TAG.exec(content) ?? [];
+    if (tag === '20') {
+      if (message !== undefined && isEnveloped)
+        complain('begins a message (:20:) before the previous one has ended (-})');
+      message = { line, fields: [], closed: false };
+      messages.push(message);
+    }
+    if (/^-(?:\}|$)/.test(content)) {
+      message = undefined;
+      continue;
+    }
+    if (message === undefined) {
+      if (tag !== undefined) complain(`the field :${tag}: is outside a message (:20:)`);
+      continue;
+    }
+    if (tag === undefined) message.fields.at(-1)?.text.push(content);
+    else {
+      if (message.closed && !AFTER_CLOSING.has(tag)) {
+        complain(`the field :${tag}: is after the closing balance: a message (:20:) must begin before it`);
+      }
+      message.closed ||= /^62[FM]$/.test(tag);
+      message.fields.push({ tag, line, text: [rest] });
+    }
+  }
+  if (isEnveloped && message !== undefined)
+    problems.push({ path: 'end', reason: 'has no end (-}): the file is cut off' });
+  return messages;
+}
+
+/** Value date, booking day, mark, funds code, amount, type, customer's reference and bank's reference. */
+const ENTRY =
+  /^(\d{6})(\d{4})?(RC|RD|EC|ED|C|D)([A-Z])?((?=[,.]?\d)\d{0,15}(?:[,.]\d*)?)([A-Z][A-Z0-9]{3})?(.*?)(?:\/\/(.*))?$/;
+const BALANCE = /^([CD])(\d{6})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
+const SUM = /^(\d{1,9})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
+
+class MessageReader {
+  private readonly message: Message;
+  private readonly problems: FieldProblem[];
+  private readonly totals: Totals;
+  private readonly name: string;
+  private readonly account: string;
+  private readonly currency: string;
+  private pending = 0;
+
+  constructor(message: Message, problems: FieldProblem[], totals: Totals) {
+    [this.message, this.problems, this.totals] = [message, problems, totals];
+    const [written = '', currency] = accountOf(this.text('25', '25P'));
+    this.account = written;
+    this.currency =
+      BALANCE.exec(this.text('60F', '60M', '62F', '62M'))?.[3] ??
+      /^[A-Z]{3}/.exec(this.text('34F'))?.[0] ??
+      currency ??
+      '';
+    this.name = `message at line ${message.line}, account ${written || 'none'}`;
+  }
+
+  read(): BankStatement {
+    const { account, currency } = this;
+    if (account === '') this.complain(this.message.line, 'the message names no account (:25:)');
+    if (!isCurrency(currency)) {
+      this.complain(this.message.line, `'${currency}' is not a currency`);
+      return { account, currency, ...NOTHING };
+    }
+    const lines: BankLine[] = [];
+    for (const [index, field] of this.message.fields.entries()) {
+      if (field.tag !== '61') continue;
+      const next = this.message.fields[index + 1];
+      const line = this.entry(field, next?.tag === '86' ? next.text : []);
+      if (line !== undefined) lines.push(line);
+    }
+    const sum = (direction: BankLine['direction']) =>
+      Amount.sum(
+        currency,
+        lines.filter((each) => each.direction === direction),
+        ({ amount }) => amount,
+      );
+    const [credits, debits] = [sum('credit'), sum('debit')];
+    const isInterim = this.field('34F') !== undefined;
+    const opening = this.balance(['60F', '60M'], isInterim);
+    const closing = this.balance(['62F', '62M'], isInterim);
+    if (opening !== undefined && closing !== undefined) {
+      const found = opening.amount.plus(credits).minus(debits);
+      this.totals.expect(`${this.name}: closing balance (:62F:)`, closing.amount.toString(), found.toString());
+    }
+    for (const [tag, direction, total] of [
+      ['90C', 'credit', credits],
+      ['90D', 'debit', debits],
+    ] as const) {
+      this.checkSum(tag, lines.filter((each) => each.direction === direction).length, total);
+    }
+    return {
+      ...{ account, currency, lines, pending: this.pending, closed_on: closing?.on },
+      ...{ reference: this.text('28C', '28'), opening: opening?.amount, closing: closing?.amount },
+    };
+  }
+
+  private field(...tags: readonly string[]) {
+    return this.message.fields.find(({ tag }) => tags.includes(tag));
+  }
+
+  private text(...tags: readonly string[]) {
+    return (this.field(...tags)?.text[0] ?? '').trim();
+  }
+
+  private complain(line: number, reason: string) {
+    this.problems.push({ path: `line ${line}`, reason });
+    return undefined;
+  }
+
+  private money(written: string, line: number) {
+    const [whole = '', fraction = ''] = written.split(/[,.]/);
+    const plain = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
+    if (amountProblem(plain, minorDigits(this.currency) as number) === undefined)
+      return Amount.of(plain, this.currency);
+    return this.complain(line, `'${written}' is not an amount in ${this.currency}`);
+  }
+
+  private balance(tags: readonly string[], isOptional: boolean) {
+    const field = this.field(...tags);
+    if (field === undefined) {
+      return isOptional
+        ? undefined
+        : this.complain(this.message.line, `the message has no balance (:${tags[0]}:): it is cut off`);
+    }
+    const [, mark, on = '', currency, written = ''] = BALANCE.exec(field.text[0]?.trim() ?? '') ?? [];
+    const closedOn = day(on);
+    if (mark === undefined || closedOn === undefined)
+      return this.complain(field.line, `'${field.text[0]}' is not a balance`);
+    if (currency !== this.currency)
+      return this.complain(field.line, `is in ${currency}, but the account is in ${this.currency}`);
+    const amount = this.money(written, field.line);
+    return amount && { amount: mark === 'D' ? amount.negated() : amount, on: closedOn };
+  }
+
+  /** An interim report states the number and the sum of its credits and debits. */
+  private checkSum(tag: string, count: number, total: Amount) {
+    const field = this.field(tag);
+    if (field === undefined) return;
+    const [, stated, , written = ''] = SUM.exec(field.text[0]?.trim() ?? '') ?? [];
+    if (stated === undefined) return void this.complain(field.line, `'${field.text[0]}' is not a number and a sum`);
+    const sum = this.money(written, field.line);
+    this.totals.expect(`${this.name}: number of entries (:${tag}:)`, String(Number(stated)), String(count));
+    this.totals.expect(`${this.name}: sum (:${tag}:)`, sum?.toString(), total.toString());
+  }
+
+  private entry({ line, text: [written = '', ...supplementary] }: Field, information: readonly string[]) {
+    const found = ENTRY.exec(written.trim());
+    if (found === null) return this.complain(line, `'${written}' is not an entry (:61:)`);
+    const [, valued = '', booked, mark = '', , digits = '', type = '', customer = '', bank] = found;
+    const valueOn = day(valued);
+    const bookedOn = booked === undefined ? valueOn : nearest(booked, valued);
+    if (valueOn === undefined || bookedOn === undefined)
+      return this.complain(line, `'${valued}${booked ?? ''}' is not a date`);
+    const amount = this.money(digits, line);
+    if (mark.startsWith('E')) this.pending += 1;
+    // An entry with the amount zero is a remark of the bank.
+    if (amount === undefined || amount.isZero() || mark.startsWith('E')) return undefined;
+    const told = readEntryText(information, supplementary);
+    const text = told.text || supplementary.join(' ').trim();
+    const isReversal = mark.startsWith('R');
+    const direction = mark === 'C' || mark === 'RD' ? 'credit' : 'debit';
+    return {
+      ...{ position: line, booked_on: bookedOn, value_on: valueOn, direction, amount, text },
+      bank_reference: meaningful(bank),
+      references: references([...told.references, ['customer reference', customer], ['text', supplementary.join(' ')]]),
+      particulars: references(told.particulars),
+      payer_name: told.name,
+      behind: told.behind,
+      payer_account: told.account,
+      type: [type, told.code].filter((each) => each !== '').join('/'),
+      method: methodOf(type, text),
+      reversal: isReversal || told.isReturn,
+      return_code: told.returnCode,
+      raw: [
+        `:61:${written}`,
+        ...supplementary,
+        ...information.map((each, index) => (index === 0 ? `:86:${each}` : each)),
+      ]
+        .join('\n')
+        .trimEnd(),
+    } satisfies BankLine;
+  }
+}
+
+const NOTHING = { reference: '', opening: undefined, closing: undefined, closed_on: undefined, lines: [], pending: 0 };
+
+/** A received credit transfer is a wire unless the bank calls it ACH. */
+function methodOf(type: string, text: string) {
+  if (/CHK/.test(type)) return 'check';
+  const named = methodInWords(text);
+  return named === 'other' && /TRF|051|103/.test(type) ? 'wire' : named;
+}
+
+/** Returns the account without spaces, and the currency after it: `NL69INGB0123456789EUR`, `12345678 EUR`. */
+function accountOf(written: string): [account: string, currency?: string] {
+  const plain = written.replace(/\s/g, '');
+  const [, account, currency] = /^(.*\d)([A-Z]{3})$/.exec(plain) ?? [];
+  return account !== undefined && currency !== undefined && isCurrency(currency) ? [account, currency] : [plain];
+}
+
+function day(text: string) {
+  const written = `20${text.slice(0, 2)}-${text.slice(2, 4)}-${text.slice(4)}`;
+  return isDate(written) ? written : undefined;
+}
+
+/** A booking day has no year. It is near the value date. */
+function nearest(monthAndDay: string, valued: string) {
+  const year = Number(valued.slice(0, 2));
+  const distance = (on: string) => Math.abs(Date.parse(on) - Date.parse(day(valued) ?? on));
+  return [year - 1, year, year + 1]
+    .flatMap((each) => day(`${String(each).padStart(2, '0')}${monthAndDay}`) ?? [])
+    .sort((one, other) => distance(one) - distance(other))[0];
+}
