@@ -22,8 +22,9 @@ export const PAYMENTS = {
   ),
   bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
-      `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
-      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose a map with ${fieldName('map')}, or add one.`,
+      `Cannot read ${f.file} (CSV): ${f.map === '' ? 'no column map fits its headings' : `no column map '${f.map}'`}. ` +
+      `Choose a map with ${fieldName('map')}: ${f.maps.join(', ')}. Or try one with ${fieldName('columns')}, and add it ` +
+      'under "bank_csv" in the settings.',
   ),
   bank_columns_missing: badInput<{
     file: string;
@@ -33,7 +34,7 @@ export const PAYMENTS = {
     columns: readonly string[];
   }>(
     (f) =>
-      `Nothing was recorded: the columns of ${f.file} do not fit the column map '${f.map}'. Line ${f.line} has no column ` +
+      `Nothing was recorded: the columns of ${f.file} (CSV) do not fit the column map '${f.map}'. Line ${f.line} has no column ` +
       `${quoted(f.missing)}; it has ${quoted(f.columns)}.\nDescribe the columns of this bank under "bank_csv" in ` +
       `settings.json (docs/files.md shows how), or choose another map with ${fieldName('map')}.`,
   ),

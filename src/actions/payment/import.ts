@@ -2,6 +2,8 @@ import { ActionContext, choice, defineAction, Facts, FileInput, file, several, t
 import { Block, Choice } from '#actions/blocks';
 import { contentBy } from '#actions/contents';
 import { amountsIn } from '#actions/documents';
+import { knownBankMaps, triedBankMap } from '#config/bank-csv';
+import { fieldProblems } from '#config/validation';
 import { Transaction } from '#database/transaction';
 import { refuseField } from '#errors/refusals';
 import { failpoint } from '#failpoint';
@@ -33,7 +35,15 @@ account's last one.`,
   input: {
     file: file('File', 'A file from the bank. All or nothing is imported.'),
     format: choice('Format', 'Default: detected.', FORMATS).optional(),
-    map: text('Column map', 'For CSV: a column map from the settings ("bank_csv").', { value: 'name' }).optional(),
+    map: text('Column map', 'For CSV: a map from the settings ("bank_csv"), or of a known bank such as "chase".', {
+      value: 'name',
+    }).optional(),
+    columns: text(
+      'Columns',
+      'For CSV: a column map to try, or what differs from the map, such as ' +
+        '"date=Posted; amount=Amount; date_format=MM/dd/yyyy; account=0012345".',
+      { value: 'map' },
+    ).optional(),
     open: several(
       text('Leave open', 'A line, such as "0012345 line 3", whose payment is recorded and not applied.', {
         value: 'line',
@@ -112,13 +122,22 @@ async function acceptSuggestions(
   return { ...report, new_lines: lines };
 }
 
-const readStatements = ({ settings }: ActionContext, { file, format, map }: ImportInput) =>
-  contentBy(file, () => readBankFileAside({ ...file, format, map }, settings.bank_csv));
+const readStatements = ({ settings: { bank_csv } }: ActionContext, { file, format, map, columns }: ImportInput) =>
+  contentBy(file, () => {
+    if (columns === undefined) return readBankFileAside({ ...file, format, map }, bank_csv);
+    const tried = triedBankMap(columns, { ...knownBankMaps(), ...bank_csv }[map ?? '']);
+    if (!tried.success) {
+      const [problem] = fieldProblems(tried.error);
+      throw refuseField('columns', columns, `${problem?.path ?? ''} ${problem?.reason ?? ''}`.trim());
+    }
+    return readBankFileAside({ ...file, format, map: 'columns' }, { columns: tried.data });
+  });
 
 type ImportInput = Readonly<{
   file: FileInput;
   format?: string | undefined;
   map?: string | undefined;
+  columns?: string | undefined;
   open?: readonly string[] | undefined;
   accept?: readonly string[] | undefined;
 }>;
