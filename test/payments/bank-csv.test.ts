@@ -111,6 +111,7 @@ describe('maps of known banks', () => {
     const cells: [string, string][] = [];
     const day = { yyyy: '2026', MM: '10', dd: '07', yy: '26' };
     for (const [field, column] of Object.entries(columns)) {
+      if (column === undefined) continue;
       if (Array.isArray(column)) for (const each of column) cells.push([each, 'INV-1']);
       else if (/date/.test(field))
         cells.push([column, date_format.replace(/yyyy|MM|dd|yy/g, (part) => day[part as 'MM'])]);

@@ -45,13 +45,17 @@ const particularsIn = (text: string) =>
 /** `166?00CREDIT?20EREF+…?32name`: subfields with numbers. Remittance is in 20 to 29 and 60 to 63. */
 function numbered(text: string, code: string, separator: string, particulars: EntryText['particulars']): EntryText {
   const fields = new Map<string, string>();
-  for (const part of text.split(separator)) {
-    const number = part.slice(0, 2);
-    if (/^\d\d$/.test(number)) fields.set(number, `${fields.get(number) ?? ''}${part.slice(2)}`);
+  let last = '';
+  for (const part of text.split(separator).slice(1)) {
+    const [, number, value] = /^(\d\d)(.*)$/s.exec(part) ?? [];
+    // The separator may be a character of a text too.
+    const added = value ?? `${separator}${part}`;
+    last = number ?? last;
+    fields.set(last, `${fields.get(last) ?? ''}${added}`);
   }
   const all = (pattern: RegExp) => [...fields].filter(([number]) => pattern.test(number)).map(([, value]) => value);
   const pieces = all(/^(?:2\d|6[0-3])$/);
-  const sepa = tagged(pieces.join(''), /(?:^|(?<=[\s\S]))(EREF|KREF|MREF|CRED|DEBT|SVWZ|ABWA|ABWE|IBAN|BIC)[+:]/g);
+  const sepa = tagged(pieces.join(''), /(EREF|KREF|MREF|CRED|DEBT|SVWZ|ABWA|ABWE|IBAN|BIC)[+:]/g);
   const remittance =
     sepa.get('SVWZ') ??
     (sepa.size === 0

@@ -34,6 +34,8 @@ interface Message {
   readonly line: number;
   readonly fields: Field[];
   closed: boolean;
+  /** Whether the message has its last line (`-`). */
+  ended: boolean;
 }
 
 function readMessages(file: BankFile): BankStatement[] {
@@ -64,10 +66,11 @@ function messagesOf(text: string, problems: FieldProblem[]) {
     if (tag === '20') {
       if (message !== undefined && isEnveloped)
         complain('begins a message (:20:) before the previous one has ended (-})');
-      message = { line, fields: [], closed: false };
+      message = { line, fields: [], closed: false, ended: false };
       messages.push(message);
     }
     if (/^-(?:\}|$)/.test(content)) {
+      if (message !== undefined) message.ended = true;
       message = undefined;
       continue;
     }
@@ -138,6 +141,9 @@ class MessageReader {
       );
     const [credits, debits] = [sum('credit'), sum('debit')];
     const isInterim = this.field('34F') !== undefined;
+    if (isInterim && !this.message.ended && ['90C', '90D'].some((tag) => this.field(tag) === undefined)) {
+      this.complain(this.message.line, 'the message has neither an end (-) nor its sums (:90C:, :90D:): it is cut off');
+    }
     const opening = this.balance(['60F', '60M'], isInterim);
     const closing = this.balance(['62F', '62M'], isInterim);
     if (opening !== undefined && closing !== undefined) {
