@@ -5,8 +5,9 @@
  * 1. if they share a reference or id;
  * 2. else if they share the counterparty's account, its name, or a number in their texts, and do not name different
  *    documents;
- * 3. else if both files tell the whole day: the sums of all credits and of all debits of the day are equal, and both
- *    files state the same closing balance. Then a batch and its parts are the same money too.
+ * 3. else if both files tell the whole day: the sums of all credits and of all debits of the day are equal, and the
+ *    files state the same closing balance or have another line of the day in common. Then a batch and its parts are the
+ *    same money too.
  *
  * Each recorded line is found at most once. Lines that are found in none of these ways are new lines, and duplicate
  * detection holds those with an equal amount.
@@ -88,7 +89,8 @@ export async function findSameLines(
       known.get(day) ?? [],
       identities,
     );
-    if (those.every(({ statement }) => statesClosing(statement, closings))) pairs.matchWholeDay(replaced);
+    const isClosed = those.every(({ statement }) => statesClosing(statement, closings));
+    if (isClosed || pairs.found.size > 0) pairs.matchWholeDay(replaced);
     for (const [line, found] of pairs.found) {
       recorded.set(line, found);
       identities.set(line, found.identity);

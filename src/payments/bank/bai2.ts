@@ -6,35 +6,43 @@
 import { DateTime } from 'luxon';
 import { FieldProblem } from '#errors/refusals';
 import { Amount, isCurrency } from '#money';
-import { Method } from '#payments/enums';
-import { BankFormat, decode } from './format.ts';
+import { PROBLEMS_TOLD } from '#reading/limits';
+import { BankFile, BankFormat, linesOf } from './format.ts';
 import { labelled, PAYER_ACCOUNT, PAYER_NAME } from './payer-labels.ts';
-import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
+import {
+  BankLine,
+  BankPart,
+  BankStatement,
+  invalidFile,
+  meaningful,
+  methodInWords,
+  methodOfCode,
+  references,
+  Totals,
+} from './statement.ts';
 
 export const bai2: BankFormat = {
   name: 'bai2',
   title: 'BAI2',
   matches: ({ head }) => /^01,/.test(head) && /(?:^|\/[ \t]*)02,/m.test(head),
-  read(file) {
-    const text = decode(file, 'utf-8', 'latin1');
-    try {
-      return new Bai2Reader(file.name).read(text.split(LINE_END));
-    } catch (error) {
-      // Some banks write several records on a line. The totals and counts of the trailers prove that such a file was
-      // split at the right places, because a text may contain a slash and a record code too.
-      const records = text.split(SEVERAL_RECORDS);
-      if (records.length === 1) throw error;
-      try {
-        return new Bai2Reader(file.name).read(records);
-      } catch {
-        throw error;
-      }
-    }
-  },
+  read: (file) => new Bai2Reader(file).read(),
 };
 
-const LINE_END = /\r\n|\n|\r/;
-const SEVERAL_RECORDS = /\r\n|\n|\r|(?<=\/)[ \t]*(?=(?:0[123]|16|49|88|98|99),)/;
+const SEVERAL_RECORDS = /(?<=\/)[ \t]*(?=(?:0[123]|16|49|88|98|99),)/;
+/** Only the text of a transaction (16, 88) may contain a slash and a record code too. */
+const IS_BLOCKED = /^(?:0[123]|49|98),[^\n]*\/[ \t]*(?:0[123]|16|49|88|98|99),/m;
+const HEAD_BYTES = 16 * 1024;
+
+/**
+ * Some banks write several records on a line. The totals and counts of the trailers prove that the lines were split at
+ * the right places.
+ */
+function* physicalRecords(file: BankFile): Generator<readonly [text: string, at: number]> {
+  const isBlocked = IS_BLOCKED.test(file.bytes.subarray(0, HEAD_BYTES).toString('latin1'));
+  for (const [line, at] of linesOf(file, 'utf-8', 'latin1')) {
+    for (const record of isBlocked ? line.split(SEVERAL_RECORDS) : [line]) yield [record, at];
+  }
+}
 
 interface LogicalRecord {
   readonly code: string;
@@ -57,12 +65,14 @@ type Transaction = Readonly<{
   customerReference: string;
 }>;
 
-type Account = Readonly<{
-  number: string;
-  currency: string;
-  summaries: Map<string, bigint>;
-  transactions: Transaction[];
-}>;
+/** An account with what its transactions moved so far. */
+interface Account {
+  readonly number: string;
+  readonly currency: string;
+  readonly summaries: Map<string, bigint>;
+  readonly moved: { credit: bigint; debit: bigint };
+  isEmpty: boolean;
+}
 
 type Group = Readonly<{
   status: string;
@@ -98,43 +108,47 @@ const STATUSES: Readonly<Record<string, string>> = {
 };
 
 class Bai2Reader {
-  private readonly file: string;
+  private readonly file: BankFile;
   private readonly problems: FieldProblem[] = [];
   private readonly totals = new Totals();
-  private readonly statements: BankStatement[] = [];
+  private readonly statements: Omit<BankStatement, 'lines'>[] = [];
   private readonly open: Level[] = [{ name: 'file', sum: 0n, records: 0, parts: 0 }];
   private readonly handlers: Readonly<Record<string, (record: LogicalRecord) => void>> = {
     '01': (record) => this.checkHeader(record),
     '02': (record) => this.openGroup(record),
     '03': (record) => this.openAccount(record),
-    '16': (record) => this.addTransaction(record),
     '49': (record) => this.closeAccount(record),
     '98': (record) => this.close('group', record),
     '99': (record) => this.close('file', record),
   };
 
-  constructor(file: string) {
+  constructor(file: BankFile) {
     this.file = file;
   }
 
-  read(physical: readonly string[]): BankStatement[] {
-    const records = logicalRecords(physical, (line, reason) => this.complain(line, reason));
-    if (this.problems.length > 0) throw invalidFile(this.file, this.problems);
-    for (const record of records) {
+  *read(): Generator<BankPart> {
+    const { name } = this.file;
+    let first: string | undefined;
+    for (const [record, at] of logicalRecords(physicalRecords(this.file), (line, reason) =>
+      this.complain(line, reason),
+    )) {
+      first ??= record.code;
       const level = this.open.at(-1);
-      if (level === undefined) {
-        this.complain(record.line, 'is after the file trailer (99)');
-        continue;
+      if (level === undefined) this.complain(record.line, 'is after the file trailer (99)');
+      else {
+        level.records += record.count;
+        this.handlers[record.code]?.(record);
+        const line = record.code === '16' ? this.addTransaction(record) : undefined;
+        if (line !== undefined) yield { of: this.statements.length, at, line };
       }
-      level.records += record.count;
-      this.handlers[record.code]?.(record);
+      if (this.problems.length >= PROBLEMS_TOLD) break;
     }
-    if (records[0]?.code !== '01') this.problems.unshift({ path: 'line 1', reason: 'is not a file header (01)' });
+    if (first !== '01') this.problems.unshift({ path: 'line 1', reason: 'is not a file header (01)' });
     if (this.open.length > 0)
       this.problems.push({ path: 'end', reason: 'has no file trailer (99): the file is cut off' });
-    if (this.problems.length > 0) throw invalidFile(this.file, this.problems);
-    this.totals.refuse(this.file);
-    return this.statements;
+    if (this.problems.length > 0) throw invalidFile(name, this.problems);
+    this.totals.refuse(name);
+    for (const [of, statement] of this.statements.entries()) yield { of, statement };
   }
 
   private complain(line: number, reason: string) {
@@ -161,7 +175,7 @@ class Bai2Reader {
     const { line } = record;
     const [number = '', ownCurrency = '', ...rest] = record.fields;
     const currency = ownCurrency || (this.open[1]?.group?.currency ?? 'USD');
-    const account: Account = { number: number.replace(/\s/g, ''), currency, summaries: new Map(), transactions: [] };
+    const account: Account = { number: number.replace(/\s/g, ''), currency, ...emptyAccount() };
     if (account.number === '') this.complain(line, 'the account has no number');
     if (!isCurrency(currency)) this.complain(line, `'${currency}' is not a currency`);
     const level = this.openLevel('account', record, { account });
@@ -184,31 +198,39 @@ class Bai2Reader {
     }
   }
 
-  private addTransaction(record: LogicalRecord) {
+  private addTransaction(record: LogicalRecord): BankLine | undefined {
     const { fields, line } = record;
     const level = this.open[2];
     const account = level?.account;
     if (level === undefined || account === undefined) {
       this.complain(line, 'a transaction (16) is outside an account (03)');
-      return;
+      return undefined;
     }
     const [type = '', amount = '', funds = ''] = fields;
     if (!/^\d{3}$/.test(type)) this.complain(line, `'${type}' is not a type code`);
     if (!UNITS.test(amount) || BigInt(amount) < 0n) {
       this.complain(line, `'${amount}' is not the amount of a transaction`);
-      return;
+      return undefined;
     }
     if (!isDistribution(funds, fields[3])) this.complain(line, notPairs(fields[3]));
     const head = headLength(fields);
     level.sum += BigInt(amount);
-    account.transactions.push({
-      record,
-      type,
-      units: BigInt(amount),
+    account.isEmpty = false;
+    const way = direction(type);
+    const units = BigInt(amount);
+    const group = this.open[1]?.group;
+    // A transaction with the amount zero is a remark of the bank.
+    if (way === undefined || units === 0n || group === undefined || !isCurrency(account.currency)) return undefined;
+    account.moved[way] += units;
+    if (group.status !== UPDATE && group.status !== CORRECTION) return undefined;
+    const transaction: Transaction = {
+      ...{ record, type, units },
       valueOn: funds.toUpperCase() === 'V' ? day(fields[3] ?? '') : undefined,
       bankReference: fields[head - 2] ?? '',
       customerReference: fields[head - 1] ?? '',
-    });
+    };
+    const made = lineOf(transaction, way, Amount.ofMinorUnits(units, account.currency), group.asOf);
+    return group.status === CORRECTION ? { ...made, held: 'the bank corrects earlier data' } : made;
   }
 
   private closeAccount(record: LogicalRecord) {
@@ -279,10 +301,15 @@ const article = (name: LevelName) => (name === 'account' ? 'an account' : `a ${n
  * Joins physical records with their continuations. Fields end at `/`, but the text of a 16 record may contain `/` and
  * commas.
  */
-function logicalRecords(physical: readonly string[], complain: (line: number, reason: string) => void) {
-  const records: LogicalRecord[] = [];
-  for (const [index, written] of physical.entries()) {
-    const line = index + 1;
+function* logicalRecords(
+  physical: Iterable<readonly [text: string, at: number]>,
+  complain: (line: number, reason: string) => void,
+): Generator<readonly [record: LogicalRecord, at: number]> {
+  let last: LogicalRecord | undefined;
+  let line = 0;
+  let end = 0;
+  for (const [written, at] of physical) {
+    line += 1;
     const content = written.trimEnd();
     if (content === '') continue;
     const code = content.slice(0, 2);
@@ -291,20 +318,19 @@ function logicalRecords(physical: readonly string[], complain: (line: number, re
       continue;
     }
     const body = content.slice(3);
-    const last = records.at(-1);
     if (code !== '88') {
-      const record: LogicalRecord = { code, line, fields: [], pieces: [], raw: content, count: 1 };
-      append(record, body);
-      records.push(record);
-    } else if (last === undefined || !['02', '03', '16', '49', '98', '01', '99'].includes(last.code)) {
-      complain(line, 'is a continuation (88) without a record');
-    } else {
+      if (last !== undefined) yield [last, end];
+      last = { code, line, fields: [], pieces: [], raw: content, count: 1 };
+      append(last, body);
+    } else if (last === undefined) complain(line, 'is a continuation (88) without a record');
+    else {
       last.raw += `\n${content}`;
       last.count += 1;
       append(last, body);
     }
+    end = at;
   }
-  return records;
+  if (last !== undefined) yield [last, end];
 }
 
 function append(record: LogicalRecord, body: string) {
@@ -355,20 +381,12 @@ const CLOSING = '015';
 const TOTAL_CREDITS = '100';
 const TOTAL_DEBITS = '400';
 
-function statementOf(account: Account, group: Group, totals: Totals): BankStatement {
-  const { currency, summaries, number } = account;
+const emptyAccount = () => ({ summaries: new Map<string, bigint>(), moved: { credit: 0n, debit: 0n }, isEmpty: true });
+
+function statementOf(account: Account, group: Group, totals: Totals): Omit<BankStatement, 'lines'> {
+  const { currency, summaries, number, moved } = account;
   const money = (amount: bigint) => Amount.ofMinorUnits(amount, currency);
-  const moved = { credit: 0n, debit: 0n };
-  const isRecorded = group.status === UPDATE || group.status === CORRECTION;
-  const lines = account.transactions.flatMap((transaction): BankLine[] => {
-    const way = direction(transaction.type);
-    // A transaction with the amount zero is a remark of the bank.
-    if (way === undefined || transaction.units === 0n) return [];
-    moved[way] += transaction.units;
-    const line = lineOf(transaction, way, money(transaction.units), group.asOf);
-    return isRecorded ? [group.status === CORRECTION ? { ...line, held: 'the bank corrects earlier data' } : line] : [];
-  });
-  const missing = missingDetails(account, moved);
+  const missing = missingDetails(account);
   const opening = summaries.get(OPENING);
   const closing = summaries.get(CLOSING);
   const name = `account ${number}`;
@@ -393,7 +411,7 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
   const status = STATUSES[group.status];
   const isWhole = missing === undefined && group.status === UPDATE;
   return {
-    ...{ account: number, currency, reference: '', lines, pending: 0 },
+    ...{ account: number, currency, reference: '', pending: 0 },
     opening: isWhole && opening !== undefined ? money(opening) : undefined,
     closing: group.status === UPDATE && closing !== undefined ? money(closing) : undefined,
     closed_on: closing === undefined || group.status !== UPDATE ? undefined : group.asOf,
@@ -410,14 +428,13 @@ function statementOf(account: Account, group: Group, totals: Totals): BankStatem
  * not control totals; but more details than a total has, or details without the totals that explain the difference to
  * the balances, are an error.
  */
-function missingDetails({ summaries, transactions, currency }: Account, moved: { credit: bigint; debit: bigint }) {
+function missingDetails({ summaries, currency, moved, isEmpty }: Account) {
   const credits = summaries.get(TOTAL_CREDITS);
   const debits = summaries.get(TOTAL_DEBITS);
   const opening = summaries.get(OPENING);
   const closing = summaries.get(CLOSING);
   const adds = (credit: bigint, debit: bigint) =>
     opening === undefined || closing === undefined || opening + credit - debit === closing;
-  const isEmpty = transactions.length === 0;
   if (!isEmpty && (credits === undefined || debits === undefined)) return undefined;
   if (isEmpty && (credits ?? 0n) === 0n && (debits ?? 0n) === 0n && adds(0n, 0n)) return undefined;
   const missing = { credit: (credits ?? moved.credit) - moved.credit, debit: (debits ?? moved.debit) - moved.debit };
@@ -469,16 +486,6 @@ const REVERSALS = {
   credit: new Set(['252', '255', '257', '258', '261', '266', '268']),
 } as const;
 const RETURN_FEE = '567';
-
-/**
- * Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires, and 115 (lockbox) and 174 to 176 (check
- * deposits) are checks. Other formats use these codes too.
- */
-export function methodOfCode(type: string): Method | undefined {
-  if (/^(115|174|175|176)\b/.test(type)) return 'check';
-  if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
-  return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
-}
 
 const units = (text: string | undefined) =>
   UNITS.test(text ?? '') ? BigInt(text ?? '').toString() : `'${text ?? ''}'`;

@@ -2,8 +2,7 @@
 import { FieldProblem } from '#errors/refusals';
 import { Method } from '#payments/enums';
 import { Amount, isDate } from '#values';
-import { methodOfCode } from './bai2.ts';
-import { BankLine, meaningful, methodInWords, references, Totals } from './statement.ts';
+import { BankLine, meaningful, methodInWords, methodOfCode, references, Totals } from './statement.ts';
 import { attribute, child, EMPTY, Node, nodes, textAt, texts } from './xml.ts';
 
 export type Entry = Readonly<{

@@ -5,10 +5,11 @@
  * does not grow with the file.
  */
 import { FieldProblem } from '#errors/refusals';
+import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
 import { date, Entry, EntryReader, ReadMoney } from './camt-entries.ts';
 import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
-import { BankStatement, invalidFile, Totals } from './statement.ts';
+import { BankPart, BankStatement, invalidFile, Totals } from './statement.ts';
 import { attribute, child, EMPTY, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
 
 type Message = Readonly<{
@@ -42,7 +43,7 @@ export const camt054 = format({
 /** Encodings in which `<` is never a part of another character. */
 const SINGLE_BYTE = /^(?:utf-8|us-ascii|iso-?8859-\d+|latin-?1|windows-125\d)$/i;
 
-function readMessage(file: BankFile, message: Message): BankStatement[] {
+function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
   const document = new EntriesApart(file);
   const { skeleton } = document;
   const root = child(skeleton, 'Document', message.element);
@@ -54,12 +55,15 @@ function readMessage(file: BankFile, message: Message): BankStatement[] {
   const created = date({ Dt: textAt(content, 'GrpHdr', 'CreDtTm') });
   const problems: FieldProblem[] = [];
   const totals = new Totals();
-  const read = statements.map((statement, index) =>
-    readStatement({ statement, name: `statement ${index + 1}`, created, document, problems, totals }),
-  );
+  const read: Omit<BankStatement, 'lines'>[] = [];
+  for (const [index, statement] of statements.entries()) {
+    const name = `statement ${index + 1}`;
+    read.push(yield* readStatement({ statement, index, name, created, document, problems, totals }));
+  }
   if (problems.length > 0) throw invalidFile(file.name, problems);
   totals.refuse(file.name);
-  return read.map((each) => (message.only === undefined ? each : { ...each, only: message.only }));
+  const only = message.only === undefined ? {} : { only: message.only };
+  for (const [of, statement] of read.entries()) yield { of, statement: { ...statement, ...only } };
 }
 
 /** The element around the document, such as a business message envelope, which also has the application header. */
@@ -75,7 +79,7 @@ class EntriesApart {
   private readonly bytes: Buffer;
   private readonly encoding: string;
   /** For each entry: the first byte, the byte after the last, and the line of the file. */
-  private readonly places: (readonly [from: number, to: number, line: number])[] = [];
+  private readonly places: number[] = [];
 
   constructor(file: BankFile) {
     this.name = file.name;
@@ -88,27 +92,49 @@ class EntriesApart {
       /<((?:\w+:)?)(?:BkToCstmr\w+)[\s>]/.exec(this.bytes.subarray(0, HEAD_BYTES).toString('latin1'))?.[1] ?? '';
     let line = 1;
     let at = 0;
+    // Entries that follow each other are one element of the skeleton, which says which entries they are.
+    let run: { first: number; lines: number } | undefined;
+    const endRun = () => {
+      const to = this.places.length / 3;
+      if (run !== undefined) pieces.push(`<Ntry from="${run.first}" to="${to}"/>${'\n'.repeat(run.lines)}`);
+      run = undefined;
+    };
     for (;;) {
       const from = this.nextEntry(`<${tag}Ntry`, at);
       const end = from < 0 ? -1 : this.bytes.indexOf(`</${tag}Ntry>`, from);
       const before = this.text(at, end < 0 ? this.bytes.length : from);
-      pieces.push(before);
+      if (end < 0 || before.trim() !== '') {
+        endRun();
+        pieces.push(before);
+      } else if (run !== undefined) run.lines += newlines(before);
       if (end < 0) break;
       line += newlines(before);
       const to = end + tag.length + '</Ntry>'.length;
-      const lines = newlines(this.bytes.toString('latin1', from, to));
-      pieces.push(`<Ntry at="${this.places.length}"/>${'\n'.repeat(lines)}`);
-      this.places.push([from, to, line]);
+      run ??= { first: this.places.length / 3, lines: 0 };
+      this.places.push(from, to, line);
+      const lines = this.newlinesIn(from, to);
+      run.lines += lines;
       line += lines;
       at = to;
     }
     this.skeleton = this.parse(pieces.join(''), 1);
   }
 
-  /** Returns the entry that a node of the skeleton stands for, and its line in the file. */
-  entry(node: Node): Readonly<{ node: Node; line: number }> {
-    const [from, to, line] = this.places[Number(node['@at'])] ?? [0, 0, 0];
-    return { node: nodes(this.parse(this.text(from, to), line), 'Ntry')[0] ?? EMPTY, line };
+  /** Yields the entries that the nodes of the skeleton stand for, with their lines in the file. */
+  *entries(stubs: readonly Node[]): Generator<Readonly<{ node: Node; line: number; at: number }>> {
+    for (const stub of stubs) {
+      for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
+        const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
+        yield { node: nodes(this.parse(this.text(from, to), line), 'Ntry')[0] ?? EMPTY, line, at: to };
+      }
+    }
+  }
+
+  private newlinesIn(from: number, to: number) {
+    let count = 0;
+    for (let at = this.bytes.indexOf(NEWLINE, from); at >= 0 && at < to; at = this.bytes.indexOf(NEWLINE, at + 1))
+      count += 1;
+    return count;
   }
 
   private nextEntry(tag: string, at: number) {
@@ -133,6 +159,7 @@ class EntriesApart {
 }
 
 const HEAD_BYTES = 16 * 1024;
+const NEWLINE = 0x0a;
 const ENDS_A_NAME = new Set<number | undefined>([...'> \t\r\n'].map((each) => each.charCodeAt(0)));
 const newlines = (text: string) => text.split('\n').length - 1;
 
@@ -142,6 +169,7 @@ const declaredEncoding = (bytes: Buffer) =>
 
 type StatementSource = Readonly<{
   statement: Node;
+  index: number;
   name: string;
   /** The day on which the bank wrote the file. */
   created: string;
@@ -150,7 +178,8 @@ type StatementSource = Readonly<{
   totals: Totals;
 }>;
 
-function readStatement({ statement, name, created, document, problems, totals }: StatementSource): BankStatement {
+function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankStatement, 'lines'>> {
+  const { statement, index, name, created, document, problems, totals } = source;
   const id = child(statement, 'Acct', 'Id');
   const account = (textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id')).replace(/\s/g, '');
   const path = `${name} of ${account || 'no account'}`;
@@ -160,11 +189,11 @@ function readStatement({ statement, name, created, document, problems, totals }:
   const currency =
     textAt(statement, 'Acct', 'Ccy') ||
     attribute(balances[0] ?? EMPTY, ['Amt'], 'Ccy') ||
-    (stubs[0] === undefined ? '' : attribute(document.entry(stubs[0]).node, ['Amt'], 'Ccy'));
+    attribute(document.entries(stubs).next().value?.node ?? EMPTY, ['Amt'], 'Ccy');
   if (!isCurrency(currency)) {
     problems.push({ path, reason: `'${currency}' is not a currency` });
     const unread = { reference: '', opening: undefined, closing: undefined, closed_on: undefined };
-    return { account, currency, ...unread, lines: [], pending: 0 };
+    return { account, currency, ...unread, pending: 0 };
   }
   const money: ReadMoney = (written, stated, where) => {
     const text = plainDecimal(written);
@@ -179,12 +208,14 @@ function readStatement({ statement, name, created, document, problems, totals }:
     closed ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
   const reader = new EntryReader({ path, problems, money, totals, day });
   const sums = new EntrySums(currency);
-  const lines = stubs.flatMap((stub, index) => {
-    const { node, line } = document.entry(stub);
-    const entry = reader.read(node, { position: index + 1, line });
+  let position = 0;
+  for (const { node, line, at } of document.entries(stubs)) {
+    position += 1;
+    const entry = reader.read(node, { position, line });
     sums.add(entry, entry.booked);
-    return entry.booked ? entry.lines : [];
-  });
+    if (entry.booked) for (const each of entry.lines) yield { of: index, at, line: each };
+    if (problems.length >= PROBLEMS_TOLD) break;
+  }
 
   const balance = (...codes: readonly string[]) => {
     for (const code of codes) {
@@ -219,7 +250,7 @@ function readStatement({ statement, name, created, document, problems, totals }:
     }
   }
   return {
-    ...{ account, currency, opening, closing, lines, closed_on: closed },
+    ...{ account, currency, opening, closing, closed_on: closed },
     reference: textAt(statement, 'Id'),
     pending: sums.pending,
   };

@@ -8,9 +8,8 @@ import { BankCsvMap, knownBankMaps } from '#config/bank-csv';
 import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '#reading/limits';
-import { methodOfCode } from './bai2.ts';
 import { BankFile, BankFormat, decode } from './format.ts';
-import { BankLine, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
+import { BankLine, invalidFile, meaningful, methodInWords, methodOfCode, references, Totals } from './statement.ts';
 
 type NamedMap = BankCsvMap &
   Readonly<{
@@ -33,9 +32,12 @@ export const csv: BankFormat = {
   name: 'csv',
   title: 'CSV',
   matches: ({ name }) => /\.(csv|txt)$/i.test(name),
-  read(file, maps) {
+  *read(file, maps) {
     const map = columnMap(maps, file);
-    return readStatements(decode(file, map.encoding), file.name, map);
+    for (const [of, { lines, ...statement }] of readStatements(decode(file, map.encoding), file.name, map).entries()) {
+      for (const line of lines) yield { of, line };
+      yield { of, statement };
+    }
   },
 };
 

@@ -5,10 +5,20 @@
  * plain text.
  */
 import { FieldProblem } from '#errors/refusals';
+import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
-import { BankFile, BankFormat, decode } from './format.ts';
+import { BankFile, BankFormat, linesOf } from './format.ts';
 import { readEntryText } from './mt940-text.ts';
-import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
+import {
+  BankLine,
+  BankPart,
+  BankStatement,
+  invalidFile,
+  meaningful,
+  methodInWords,
+  references,
+  Totals,
+} from './statement.ts';
 
 const BEGINS = /^:20:/m;
 const ACCOUNT = /^:(?:25P?|28C?):/m;
@@ -19,45 +29,36 @@ const matches = (isInterim: boolean) => (file: Readonly<{ head: string }>) =>
 
 export const mt940: BankFormat = {
   ...{ name: 'mt940', title: 'MT940', matches: matches(false) },
-  read: (file) => readMessages(file),
+  read: (file) => readMessages(file, {}),
 };
 
 export const mt942: BankFormat = {
   ...{ name: 'mt942', title: 'MT942', matches: matches(true) },
-  read: (file) => readMessages(file).map((statement) => ({ ...statement, only: 'interim' })),
+  read: (file) => readMessages(file, { only: 'interim' }),
 };
 
 /** A field of a message, such as `:61:`, with its continuation lines. */
 type Field = Readonly<{ tag: string; line: number; text: string[] }>;
 
-interface Message {
-  readonly line: number;
-  readonly fields: Field[];
-  closed: boolean;
-  /** Whether the message has its last line (`-`). */
-  ended: boolean;
-}
-
-function readMessages(file: BankFile): BankStatement[] {
-  const problems: FieldProblem[] = [];
-  const totals = new Totals();
-  const messages = messagesOf(decode(file, 'utf-8', 'windows-1252'), problems);
-  const statements = messages.map((message) => new MessageReader(message, problems, totals).read());
-  if (problems.length > 0) throw invalidFile(file.name, problems);
-  totals.refuse(file.name);
-  return statements;
-}
-
 const TAG = /^:(\d{2}[A-Z]?|NS):(.*)$/;
 /** Fields after the closing balance. */
 const AFTER_CLOSING = new Set(['64', '65', '86', '13D', 'NS']);
 
-function messagesOf(text: string, problems: FieldProblem[]) {
-  const messages: Message[] = [];
-  let message: Message | undefined;
+function* readMessages(file: BankFile, more: Pick<BankStatement, 'only'>): Generator<BankPart> {
+  const problems: FieldProblem[] = [];
+  const totals = new Totals();
+  const statements: Omit<BankStatement, 'lines'>[] = [];
+  let message: MessageReader | undefined;
   let isEnveloped = false;
-  for (const [index, written] of text.split(/\r\n|\n|\r/).entries()) {
-    const line = index + 1;
+  let line = 0;
+  function* end(isWhole: boolean): Generator<BankPart> {
+    if (message === undefined) return;
+    for (const each of message.end()) yield { of: statements.length, line: each };
+    statements.push({ ...message.statement(isWhole), ...more });
+    message = undefined;
+  }
+  for (const [written, at] of linesOf(file, 'utf-8', 'windows-1252')) {
+    line += 1;
     const complain = (reason: string) => problems.push({ path: `line ${line}`, reason });
     // The blocks of SWIFT before and after the text of a message.
     if (/^(?:-?\}|\$)?\{1:/.test(written)) isEnveloped = true;
@@ -66,30 +67,24 @@ function messagesOf(text: string, problems: FieldProblem[]) {
     if (tag === '20') {
       if (message !== undefined && isEnveloped)
         complain('begins a message (:20:) before the previous one has ended (-})');
-      message = { line, fields: [], closed: false, ended: false };
-      messages.push(message);
+      yield* end(false);
+      message = new MessageReader(line, problems, totals);
     }
-    if (/^-(?:\}|$)/.test(content)) {
-      if (message !== undefined) message.ended = true;
-      message = undefined;
-      continue;
-    }
-    if (message === undefined) {
-      if (tag !== undefined) complain(`the field :${tag}: is outside a message (:20:)`);
-      continue;
-    }
-    if (tag === undefined) message.fields.at(-1)?.text.push(content);
+    if (/^-(?:\}|$)/.test(content)) yield* end(true);
+    else if (message === undefined && tag !== undefined) complain(`the field :${tag}: is outside a message (:20:)`);
+    else if (tag === undefined) message?.continue(content);
     else {
-      if (message.closed && !AFTER_CLOSING.has(tag)) {
-        complain(`the field :${tag}: is after the closing balance: a message (:20:) must begin before it`);
-      }
-      message.closed ||= /^62[FM]$/.test(tag);
-      message.fields.push({ tag, line, text: [rest] });
+      const lines = (message as MessageReader).begin({ tag, line, text: [rest] });
+      for (const each of lines) yield { of: statements.length, at, line: each };
     }
+    if (problems.length >= PROBLEMS_TOLD) break;
   }
   if (isEnveloped && message !== undefined)
     problems.push({ path: 'end', reason: 'has no end (-}): the file is cut off' });
-  return messages;
+  yield* end(false);
+  if (problems.length > 0) throw invalidFile(file.name, problems);
+  totals.refuse(file.name);
+  for (const [of, statement] of statements.entries()) yield { of, statement };
 }
 
 /** Value date, booking day, mark, funds code, amount, type, customer's reference and bank's reference. */
@@ -98,72 +93,96 @@ const ENTRY =
 const BALANCE = /^([CD])(\d{6})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
 const SUM = /^(\d{1,9})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
 
+/** Reads a message field by field. An entry is complete when the field after it and its text has begun. */
 class MessageReader {
-  private readonly message: Message;
+  private readonly begins: number;
   private readonly problems: FieldProblem[];
   private readonly totals: Totals;
-  private readonly name: string;
-  private readonly account: string;
-  private readonly currency: string;
+  /** The fields that occur once. */
+  private readonly fields = new Map<string, Field>();
+  private readonly counts = { credit: 0, debit: 0 };
+  private readonly sums = new Map<BankLine['direction'], Amount>();
+  private last: Field | undefined;
+  private booked: Field | undefined;
+  private closed = false;
+  private currency = '';
   private pending = 0;
 
-  constructor(message: Message, problems: FieldProblem[], totals: Totals) {
-    [this.message, this.problems, this.totals] = [message, problems, totals];
-    const [written = '', currency] = accountOf(this.text('25', '25P'));
-    this.account = written;
-    this.currency =
-      BALANCE.exec(this.text('60F', '60M', '62F', '62M'))?.[3] ??
-      /^[A-Z]{3}/.exec(this.text('34F'))?.[0] ??
-      currency ??
-      '';
-    this.name = `message at line ${message.line}, account ${written || 'none'}`;
+  constructor(begins: number, problems: FieldProblem[], totals: Totals) {
+    [this.begins, this.problems, this.totals] = [begins, problems, totals];
   }
 
-  read(): BankStatement {
-    const { account, currency } = this;
-    if (account === '') this.complain(this.message.line, 'the message names no account (:25:)');
+  continue(content: string) {
+    this.last?.text.push(content);
+  }
+
+  /** Returns the entry before this field, if it is complete. */
+  begin(field: Field): BankLine[] {
+    const { tag, line } = field;
+    if (this.closed && !AFTER_CLOSING.has(tag)) {
+      this.complain(line, `the field :${tag}: is after the closing balance: a message (:20:) must begin before it`);
+    }
+    this.closed ||= /^62[FM]$/.test(tag);
+    const isText = tag === '86' && this.last === this.booked;
+    const lines = isText ? [] : this.end();
+    if (tag === '61') this.booked = field;
+    else if (!isText && !this.fields.has(tag)) this.fields.set(tag, field);
+    this.last = field;
+    return lines;
+  }
+
+  /** Returns the last entry. */
+  end(): BankLine[] {
+    const { booked, last } = this;
+    this.booked = undefined;
+    if (booked === undefined) return [];
+    this.currency ||= this.statedCurrency();
+    // A currency that is missing is reported with the statement.
+    const line = isCurrency(this.currency) ? this.entry(booked, last === booked ? [] : (last?.text ?? [])) : undefined;
+    if (line === undefined) return [];
+    this.counts[line.direction] += 1;
+    this.sums.set(line.direction, (this.sums.get(line.direction) ?? Amount.zero(this.currency)).plus(line.amount));
+    return [line];
+  }
+
+  /** `isWhole`: whether the message has its last line (`-`). */
+  statement(isWhole: boolean): Omit<BankStatement, 'lines'> {
+    const { begins } = this;
+    const [account] = accountOf(this.text('25', '25P'));
+    const currency = this.currency || this.statedCurrency();
+    this.currency = currency;
+    const name = `message at line ${begins}, account ${account || 'none'}`;
+    if (account === '') this.complain(begins, 'the message names no account (:25:)');
     if (!isCurrency(currency)) {
-      this.complain(this.message.line, `'${currency}' is not a currency`);
+      this.complain(begins, `'${currency}' is not a currency`);
       return { account, currency, ...NOTHING };
     }
-    const lines: BankLine[] = [];
-    for (const [index, field] of this.message.fields.entries()) {
-      if (field.tag !== '61') continue;
-      const next = this.message.fields[index + 1];
-      const line = this.entry(field, next?.tag === '86' ? next.text : []);
-      if (line !== undefined) lines.push(line);
-    }
-    const sum = (direction: BankLine['direction']) =>
-      Amount.sum(
-        currency,
-        lines.filter((each) => each.direction === direction),
-        ({ amount }) => amount,
-      );
-    const [credits, debits] = [sum('credit'), sum('debit')];
     const isInterim = this.field('34F') !== undefined;
-    if (isInterim && !this.message.ended && ['90C', '90D'].some((tag) => this.field(tag) === undefined)) {
-      this.complain(this.message.line, 'the message has neither an end (-) nor its sums (:90C:, :90D:): it is cut off');
+    if (isInterim && !isWhole && ['90C', '90D'].some((tag) => this.field(tag) === undefined)) {
+      this.complain(begins, 'the message has neither an end (-) nor its sums (:90C:, :90D:): it is cut off');
     }
+    const sum = (direction: BankLine['direction']) => this.sums.get(direction) ?? Amount.zero(currency);
     const opening = this.balance(['60F', '60M'], isInterim);
     const closing = this.balance(['62F', '62M'], isInterim);
     if (opening !== undefined && closing !== undefined) {
-      const found = opening.amount.plus(credits).minus(debits);
-      this.totals.expect(`${this.name}: closing balance (:62F:)`, closing.amount.toString(), found.toString());
+      const found = opening.amount.plus(sum('credit')).minus(sum('debit'));
+      this.totals.expect(`${name}: closing balance (:62F:)`, closing.amount.toString(), found.toString());
     }
-    for (const [tag, direction, total] of [
-      ['90C', 'credit', credits],
-      ['90D', 'debit', debits],
-    ] as const) {
-      this.checkSum(tag, lines.filter((each) => each.direction === direction).length, total);
-    }
+    this.checkSum(name, '90C', this.counts.credit, sum('credit'));
+    this.checkSum(name, '90D', this.counts.debit, sum('debit'));
     return {
-      ...{ account, currency, lines, pending: this.pending, closed_on: closing?.on },
+      ...{ account, currency, pending: this.pending, closed_on: closing?.on },
       ...{ reference: this.text('28C', '28'), opening: opening?.amount, closing: closing?.amount },
     };
   }
 
+  private statedCurrency() {
+    const stated = BALANCE.exec(this.text('60F', '60M', '62F', '62M'))?.[3] ?? /^[A-Z]{3}/.exec(this.text('34F'))?.[0];
+    return stated ?? accountOf(this.text('25', '25P'))[1] ?? '';
+  }
+
   private field(...tags: readonly string[]) {
-    return this.message.fields.find(({ tag }) => tags.includes(tag));
+    return tags.map((tag) => this.fields.get(tag)).find((field) => field !== undefined);
   }
 
   private text(...tags: readonly string[]) {
@@ -188,7 +207,7 @@ class MessageReader {
     if (field === undefined) {
       return isOptional
         ? undefined
-        : this.complain(this.message.line, `the message has no balance (:${tags[0]}:): it is cut off`);
+        : this.complain(this.begins, `the message has no balance (:${tags[0]}:): it is cut off`);
     }
     const [, mark, on = '', currency, written = ''] = BALANCE.exec(field.text[0]?.trim() ?? '') ?? [];
     const closedOn = day(on);
@@ -201,14 +220,14 @@ class MessageReader {
   }
 
   /** An interim report states the number and the sum of its credits and debits. */
-  private checkSum(tag: string, count: number, total: Amount) {
+  private checkSum(name: string, tag: string, count: number, total: Amount) {
     const field = this.field(tag);
     if (field === undefined) return;
     const [, stated, , written = ''] = SUM.exec(field.text[0]?.trim() ?? '') ?? [];
     if (stated === undefined) return void this.complain(field.line, `'${field.text[0]}' is not a number and a sum`);
     const sum = this.money(written, field.line);
-    this.totals.expect(`${this.name}: number of entries (:${tag}:)`, String(Number(stated)), String(count));
-    this.totals.expect(`${this.name}: sum (:${tag}:)`, sum?.toString(), total.toString());
+    this.totals.expect(`${name}: number of entries (:${tag}:)`, String(Number(stated)), String(count));
+    this.totals.expect(`${name}: sum (:${tag}:)`, sum?.toString(), total.toString());
   }
 
   private entry({ line, text: [written = '', ...supplementary] }: Field, information: readonly string[]) {
@@ -250,7 +269,7 @@ class MessageReader {
   }
 }
 
-const NOTHING = { reference: '', opening: undefined, closing: undefined, closed_on: undefined, lines: [], pending: 0 };
+const NOTHING = { reference: '', opening: undefined, closing: undefined, closed_on: undefined, pending: 0 };
 
 /** A received credit transfer is a wire unless the bank calls it ACH. */
 function methodOf(type: string, text: string) {

@@ -2,27 +2,50 @@
  * OFX 1 (SGML) and OFX 2 (XML), also named QFX and QBO. The format states no sum of its transactions. So each
  * transaction must be whole, its type must not contradict its sign, and none may occur twice.
  */
+import { isUtf8 } from 'node:buffer';
 import { FieldProblem } from '#errors/refusals';
+import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
-import { BankFile, BankFormat, decode } from './format.ts';
+import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
 import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references } from './statement.ts';
 
 export const ofx: BankFormat = {
   name: 'ofx',
   title: 'OFX',
   matches: ({ head }) => /^(?:OFXHEADER\s*:|(?:<\?xml[^>]*>\s*)?(?:<\?OFX\s|<OFX>))/i.test(head),
-  read(file) {
-    const { problems, statements } = new OfxReader(textOf(file)).read();
-    if (problems.length > 0) throw invalidFile(file.name, problems);
-    return statements;
+  *read(file) {
+    const reader = new OfxReader();
+    for (const [text, at] of piecesOf(file)) {
+      reader.take(text);
+      for (const [of, line] of reader.lines.splice(0)) yield { of, at, line };
+      if (reader.problems.length >= PROBLEMS_TOLD) break;
+    }
+    if (reader.problems.length === 0) reader.end();
+    if (reader.problems.length > 0) throw invalidFile(file.name, reader.problems);
+    for (const [of, statement] of reader.statements.entries()) yield { of, statement };
   },
 };
+const PIECE_BYTES = 256 * 1024;
+const BEGINS_A_TAG = '<'.charCodeAt(0);
 
-function textOf(file: BankFile) {
+/** Yields the text in pieces that end before a tag, with the position after each piece. */
+function* piecesOf(file: BankFile): Generator<readonly [text: string, at: number]> {
   const declared = /^CHARSET:\s*(?:ISO-)?(8859-\d+|125\d)/m.exec(file.bytes.subarray(0, 1000).toString('latin1'))?.[1];
-  const charset =
-    declared === undefined ? 'windows-1252' : declared.replace(/^(?=8859)/, 'iso-').replace(/^(?=125)/, 'windows-');
-  return decode(file, 'utf-8', charset);
+  const charset = (declared ?? '1252').replace(/^(?=8859)/, 'iso-').replace(/^(?=125)/, 'windows-');
+  const { name, bytes } = markedEncoding(file.bytes)?.startsWith('utf-16')
+    ? { name: file.name, bytes: Buffer.from(decode(file, 'utf-16')) }
+    : file;
+  const encoding = isUtf8(bytes) ? 'utf-8' : charset;
+  for (let from = 0; from < bytes.length; ) {
+    let to = from;
+    do {
+      to = Math.min(bytes.length, to + PIECE_BYTES);
+      if (to < bytes.length) to = Math.max(bytes.lastIndexOf(BEGINS_A_TAG, to), from);
+      // A tag is longer than a piece, or a character section (CDATA) has not ended.
+    } while (to < bytes.length && (to === from || bytes.lastIndexOf('<![CDATA[', to) > bytes.lastIndexOf(']]>', to)));
+    yield [decode({ name, bytes: bytes.subarray(from, to) }, encoding), to];
+    from = to;
+  }
 }
 
 /** An element with its text, if it is a field, or with its fields. */
@@ -50,35 +73,33 @@ const TAG = /<(\/?)([A-Za-z0-9._]+)[^<>]*?(\/?)>((?:<!\[CDATA\[[\s\S]*?\]\]>|[^<
 /** Keeps a statement's open elements only: a transaction becomes a line when it ends. */
 class OfxReader {
   readonly problems: FieldProblem[] = [];
-  readonly statements: BankStatement[] = [];
-  private readonly text: string;
+  readonly statements: Omit<BankStatement, 'lines'>[] = [];
+  /** The transactions that have ended and were not taken yet. */
+  readonly lines: (readonly [statement: number, line: BankLine])[] = [];
   private readonly open: Element[] = [];
-  private transactions: Element[] = [];
+  private seen = new Set<string>();
   private line = 1;
+  private hasBegun = false;
 
-  constructor(text: string) {
-    this.text = text;
-  }
-
-  read() {
-    let at = this.text.search(/<OFX>/i);
-    if (at < 0) at = 0;
-    this.line += newlines(this.text.slice(0, at));
+  take(text: string) {
+    let at = this.hasBegun ? 0 : Math.max(text.search(/<OFX>/i), 0);
+    this.hasBegun = true;
+    this.line += newlines(text.slice(0, at));
     TAG.lastIndex = at;
-    for (let tag = TAG.exec(this.text); tag !== null; tag = TAG.exec(this.text)) {
+    for (let tag = TAG.exec(text); tag !== null; tag = TAG.exec(text)) {
       if (tag.index !== at) this.complain('has a character < that begins no element');
       const [whole, closing, name = '', selfClosing, content = ''] = tag;
       if (closing === '/') this.close(name.toUpperCase());
       else this.begin(name.toUpperCase(), plain(content), selfClosing === '/');
       this.line += newlines(whole);
       at = tag.index + whole.length;
-      if (this.problems.length >= MOST_PROBLEMS) return this;
     }
-    if (at < this.text.trimEnd().length) this.complain('has a character < that begins no element: the file is cut off');
+    if (at < text.trimEnd().length) this.complain('has a character < that begins no element');
+  }
+
+  end() {
     if (this.open.length > 0) this.complain(`has no end of ${this.open.at(-1)?.name}: the file is cut off`);
-    if (this.statements.length === 0 && this.problems.length === 0)
-      this.complain('has no statement of an account (STMTRS)');
-    return this;
+    else if (this.statements.length === 0) this.complain('has no statement of an account (STMTRS)');
   }
 
   private complain(reason: string, line = this.line) {
@@ -117,8 +138,7 @@ class OfxReader {
     }
     const element = this.open.pop() as Element;
     if (name === TRANSACTION) {
-      if (!this.open.some((each) => STATEMENTS.has(each.name))) this.complain('has a transaction outside a statement');
-      this.transactions.push(element);
+      this.endTransaction(element);
       this.open.at(-1)?.children.pop();
     } else if (STATEMENTS.has(name)) this.endStatement(element);
     else if (name === 'STATUS' && field(element, 'SEVERITY') === 'ERROR') {
@@ -126,25 +146,30 @@ class OfxReader {
     }
   }
 
+  private endTransaction(element: Element) {
+    const statement = this.open.find((each) => STATEMENTS.has(each.name));
+    if (statement === undefined) return this.complain('has a transaction outside a statement');
+    const currency = field(statement, 'CURDEF').toUpperCase();
+    if (!isCurrency(currency)) return this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
+    const line = this.transaction(element, currency);
+    if (line !== undefined) this.lines.push([this.statements.length, line]);
+  }
+
   private endStatement(statement: Element) {
     const account = field(statement, 'BANKACCTFROM', 'ACCTID') || field(statement, 'CCACCTFROM', 'ACCTID');
     const currency = field(statement, 'CURDEF').toUpperCase();
     if (account === '') this.complain('the statement names no account (ACCTID)', statement.line);
     if (!isCurrency(currency)) this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
-    else {
-      const seen = new Set<string>();
-      const lines = this.transactions.flatMap((each) => this.transaction(each, currency, seen) ?? []);
-      this.statements.push({
-        ...{ account: account.replace(/\s/g, ''), currency, reference: '', lines, closed_on: undefined },
-        // The balance may be later than the transactions.
-        ...{ opening: undefined, closing: undefined, pending: pendingOf(statement) },
-      });
-    }
-    this.transactions = [];
+    this.statements.push({
+      ...{ account: account.replace(/\s/g, ''), currency, reference: '', closed_on: undefined },
+      // The balance may be later than the transactions.
+      ...{ opening: undefined, closing: undefined, pending: pendingOf(statement) },
+    });
+    this.seen = new Set();
     statement.children = [];
   }
 
-  private transaction(element: Element, currency: string, seen: Set<string>): BankLine | undefined {
+  private transaction(element: Element, currency: string): BankLine | undefined {
     const { line } = element;
     const of = (...path: readonly string[]) => field(element, ...path);
     const [type, id, written] = [of('TRNTYPE').toUpperCase(), of('FITID'), of('TRNAMT')];
@@ -171,8 +196,8 @@ class OfxReader {
       return this.complain(`the amount ${written} contradicts the type ${type}`, line);
     }
     const same = `${id} ${bookedOn} ${written}`;
-    if (seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
-    seen.add(same);
+    if (this.seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
+    this.seen.add(same);
     const name = of('NAME') || of('PAYEE', 'NAME');
     const memo = of('MEMO');
     const text = [name, of('EXTDNAME'), memo].filter((each) => each !== '').join(' ');
@@ -201,7 +226,6 @@ class OfxReader {
   }
 }
 
-const MOST_PROBLEMS = 100;
 const newlines = (text: string) => text.split('\n').length - 1;
 
 const pendingOf = (statement: Element) =>

@@ -36,6 +36,27 @@ export type BankStatement = Readonly<{
   only?: 'interim' | 'details';
 }>;
 
+/**
+ * What a format yields, so that a large file is never in memory as a whole: the lines of each statement, and each
+ * statement after its lines. `of` is the number of the statement, and `at` the number of bytes that were read.
+ */
+export type BankPart = Readonly<{ of: number; at?: number }> &
+  (Readonly<{ line: BankLine }> | Readonly<{ statement: Omit<BankStatement, 'lines'> }>);
+
+export function statementsOf(parts: Iterable<BankPart>): BankStatement[] {
+  const lines = new Map<number, BankLine[]>();
+  const statements: BankStatement[] = [];
+  for (const part of parts) {
+    if ('statement' in part) statements.push({ ...part.statement, lines: lines.get(part.of) ?? [] });
+    else {
+      const those = lines.get(part.of);
+      if (those === undefined) lines.set(part.of, [part.line]);
+      else those.push(part.line);
+    }
+  }
+  return statements;
+}
+
 /** A remittance text that may contain a document number. */
 export type ReferenceField = Readonly<{
   /** The name of the field in the format: `EndToEndId`, `customer reference`, `text`. */
@@ -159,6 +180,16 @@ export function lineIdentities(lines: readonly BankLine[]) {
     seen.set(name, count);
     return count === 1 ? name : `${name}|${count}`;
   });
+}
+
+/**
+ * Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires, and 115 (lockbox) and 174 to 176 (check
+ * deposits) are checks. Other formats use these codes too.
+ */
+export function methodOfCode(type: string): Method | undefined {
+  if (/^(115|174|175|176)\b/.test(type)) return 'check';
+  if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
+  return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
 export function methodInWords(...texts: readonly string[]): Method {
