@@ -28,26 +28,25 @@ import {
 export async function withRecordedAccounts(tx: Transaction, statements: readonly BankStatement[]) {
   const recorded = (await readAccounts(tx)).map(({ account }) => account);
   const known = new Set(recorded);
+  const byNumber = new Map(recorded.map((account) => [nationalNumber(account), account]));
   return statements.map((statement) => {
-    if (known.has(statement.account)) return statement;
-    const account = recorded.find((each) => isSameAccount(each, statement.account));
+    const number = nationalNumber(statement.account);
+    const account = known.has(statement.account) || number.length < FULL_NUMBER ? undefined : byNumber.get(number);
     return account === undefined ? statement : { ...statement, account };
   });
 }
 
-const IBAN = /^[A-Z]{2}\d{2}([A-Z0-9]{11,30})$/;
+/** A shorter number lacks the bank, so that two banks may have it. */
+const FULL_NUMBER = 12;
 
-function isSameAccount(one: string, other: string) {
-  const national = [one, other].map((each) => IBAN.exec(each)?.[1]);
-  const iban = national[0] ?? national[1];
-  if (iban === undefined || (national[0] !== undefined && national[1] !== undefined)) return false;
-  const written = (national[0] === undefined ? one : other)
+/** The bank and the account number as an IBAN has them, without the letters of a bank in the United Kingdom and Ireland. */
+const nationalNumber = (account: string) =>
+  account
     // The bank code and the account number in Germany.
     .replace(/^(\d{8})\/(\d{1,10})$/, (_, bank: string, number: string) => bank + number.padStart(10, '0'))
-    .replace(/[^A-Z0-9]/g, '');
-  // IBANs of the United Kingdom and Ireland have four letters of the bank before the sort code.
-  return written.length >= 12 && (written === iban || written === iban.replace(/^[A-Z]{4}(?=\d{14}$)/, ''));
-}
+    .replace(/[^A-Z0-9]/g, '')
+    .replace(/^[A-Z]{2}\d{2}(?=[A-Z0-9]{11,30}$)/, '')
+    .replace(/^[A-Z]{4}(?=\d{14}$)/, '');
 
 export type SameLines = Readonly<{
   /** The identity under which each line is recorded, or will be recorded. */
