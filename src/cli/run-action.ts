@@ -2,9 +2,10 @@
 import { Action, Report } from '#actions/action';
 import { previewAction, RunOptions, readInput, runAction } from '#actions/run';
 import { EXIT } from '#errors/refusals';
+import { setReadingProgress } from '#reading/aside';
 import { CommandContext, ExitStatus, withContext } from './context.ts';
 import { withContents } from './fields.ts';
-import { Output, outputWidth } from './output.ts';
+import { Output, outputWidth, Progress } from './output.ts';
 import { inFull } from './remedies.ts';
 
 /** The options of a command that are not input of its action. */
@@ -48,10 +49,23 @@ export async function reported<Input, Result, Followed, Json>(
   { deliver = true, dryRun = false }: RunFlags = {},
 ): Promise<Report<Json>> {
   const wide = { ...context, width: outputWidth() };
+  showReading(context.output);
   if (dryRun) return (await previewAction({ ...wide, forecast: true }, action, input)).report;
   return withNotes(context.output, deliver && action.after !== undefined, (heard) =>
     runAction(wide, action, input, { deliver, ...heard }),
   );
+}
+
+/** Shows how much of a large file is read. */
+function showReading(output: Output) {
+  let bar: Progress | undefined;
+  let before = 0;
+  setReadingProgress(({ file, done, total }) => {
+    bar ??= output.progress(`Reading ${file}`, total, ' bytes');
+    bar.advance(done - before);
+    before = done;
+    if (done === total) bar.done();
+  });
 }
 
 /** Loads rendering and mail only for commands that deliver, because that takes a quarter of a second. */

@@ -6,6 +6,12 @@ const quoted = (names: readonly string[]) => names.map((name) => `'${name}'`).jo
 
 const PAYOUTS = 'payment payouts';
 
+/** `format` is the format that was seen, such as `MT940`. */
+type BankFileProblems = Readonly<{ file: string; problems: readonly FieldProblem[]; format?: string }>;
+
+const seenAs = ({ file, format }: BankFileProblems) => (format === undefined ? file : `${file} (${format})`);
+const AGAIN = 'If this file differs from the file at the bank, download it again.';
+
 export const PAYMENTS = {
   bank_format_unknown: badInput<{ file: string; formats: readonly string[] }>(
     (f) =>
@@ -14,8 +20,9 @@ export const PAYMENTS = {
   bank_format_not_read: badInput('Nothing was recorded: {file} is {format}, which Reckoner does not read. {instead}'),
   bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
-      `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
-      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose a map with ${fieldName('map')}, or add one.`,
+      `Cannot read ${f.file} (CSV): ${f.map === '' ? 'no column map fits its headings' : `no column map '${f.map}'`}. ` +
+      `Choose a map with ${fieldName('map')}: ${f.maps.join(', ')}. Or try one with ${fieldName('columns')}, and add it ` +
+      'under "bank_csv" in the settings.',
   ),
   bank_columns_missing: badInput<{
     file: string;
@@ -25,22 +32,21 @@ export const PAYMENTS = {
     columns: readonly string[];
   }>(
     (f) =>
-      `Nothing was recorded: the columns of ${f.file} do not fit the column map '${f.map}'. Line ${f.line} has no column ` +
+      `Nothing was recorded: the columns of ${f.file} (CSV) do not fit the column map '${f.map}'. Line ${f.line} has no column ` +
       `${quoted(f.missing)}; it has ${quoted(f.columns)}.\nDescribe the columns of this bank under "bank_csv" in ` +
       `settings.json (docs/files.md shows how), or choose another map with ${fieldName('map')}.`,
   ),
-  bank_file_invalid: badInput<{ file: string; problems: readonly FieldProblem[]; map?: string }>(
+  bank_file_invalid: badInput<BankFileProblems & { map?: string }>(
     (f) =>
-      `Nothing was recorded: ${f.file} cannot be read:\n${bullets(f.problems)}\n` +
+      `Nothing was recorded: ${seenAs(f)} cannot be read:\n${bullets(f.problems)}\n${AGAIN} ` +
       (f.map === undefined
-        ? 'Ask the bank for the file again.'
-        : `If the bank writes it this way, correct the column map '${f.map}' under "bank_csv" in settings.json. ` +
-          'Otherwise ask the bank for the file again.'),
+        ? 'If it is the same, import this account in another format that the bank offers.'
+        : `If it is the same, correct the column map '${f.map}' under "bank_csv" in settings.json.`),
   ),
-  bank_file_totals: badInput<{ file: string; problems: readonly FieldProblem[] }>(
+  bank_file_totals: badInput<BankFileProblems>(
     (f) =>
-      `Nothing was recorded: ${f.file} is incomplete or was changed, because its totals do not match its lines:\n` +
-      `${bullets(f.problems)}\nAsk the bank for the file again.`,
+      `Nothing was recorded: ${seenAs(f)} is incomplete or was changed, because its totals do not match its lines:\n` +
+      `${bullets(f.problems)}\n${AGAIN} If it is the same, tell the bank which totals are wrong.`,
   ),
   exception_unknown: refused("No such open exception: '{exception}'.", SEE.exceptions),
   exception_needs_action: refused<{ exception: string; reason: string; needs: string; remedies: readonly Remedy[] }>(

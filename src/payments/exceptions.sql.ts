@@ -89,7 +89,8 @@ export const readExceptionalPayments = querying<ExceptionalPayment, { ids: reado
     FROM payments p JOIN audit_events e USING (event_id)
     CROSS JOIN LATERAL (
       SELECT string_agg(DISTINCT personal(l.text), ' / ') FILTER (WHERE l.text <> '') AS text,
-             json_agg(personal_json(l."references") ORDER BY l.bank_line_id)
+             json_agg(personal_json(jsonb_path_query_array(l."references", '$[*] ? (exists(@.text))'))
+                      ORDER BY l.bank_line_id)
                FILTER (WHERE l."references" <> '[]') AS fields
       FROM payment_sources s JOIN bank_lines l USING (bank_line_id) WHERE s.payment_id = p.payment_id) AS r
     WHERE p.payment_id = ANY (:ids::bigint[])

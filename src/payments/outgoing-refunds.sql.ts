@@ -78,7 +78,8 @@ export function readRefunds(
 }
 
 const TEXTS_OF_LINE = `array_remove(ARRAY[l.bank_reference, personal(l.text)], NULL)
-              || ARRAY(SELECT personal(f.text) FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts`;
+              || ARRAY(SELECT personal(f.text) FROM jsonb_to_recordset(l."references") AS f (text text)
+                       WHERE f.text IS NOT NULL) AS texts`;
 
 /** Reads the debits that are neither returns nor payments of a refund. */
 export const readUnmatchedDebits = querying<OutgoingLine, { currency: string; amount: string }>(`

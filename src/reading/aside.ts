@@ -3,6 +3,9 @@
  * A file that needs too much memory or time ends only that process. If a thread ran out of memory, the whole program
  * could end.
  *
+ * A reader returns the content, or yields it in pieces: then neither process ever has a copy of the whole content to
+ * send, and the reader needs memory only for what it reads at a time.
+ *
  * Each format defines its reader: `export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({ name, bytes
  * }) => …)`. Tasks and contents are plain values. A reader refuses a file that has problems, and lists the first of
  * them. A reader also refuses a file with more items than MOST_ITEMS. Refusals: file_items_too_many, file_memory,
@@ -22,8 +25,11 @@ export type FileReader<Task extends GivenFile, Content> = Readonly<{
   module: string;
   /** The reader's name among the exports of `module`. */
   name: string;
-  read: (task: Task) => Content | Promise<Content>;
+  read: (task: Task) => Content | Promise<Content> | Generator<Piece<Content>>;
 }>;
+
+/** A piece of a content that is a list, with the number of bytes that were read. */
+export type Piece<Content> = Readonly<{ piece: Content; at: number }>;
 
 export const readerOf = <Task extends GivenFile, Content>(
   module: string,
@@ -52,6 +58,14 @@ export function setReadingSeconds(seconds: number) {
   longestSeconds = seconds;
 }
 
+type ProgressListener = (progress: Readonly<{ file: string; done: number; total: number }>) => void;
+let onProgress: ProgressListener = () => undefined;
+
+/** Sets the listener for the progress of large files. */
+export function setReadingProgress(listener: ProgressListener) {
+  onProgress = listener;
+}
+
 export type Outcome =
   | { readonly contents: readonly unknown[] }
   | { readonly refused: { code: RefusalCode; facts: Record<string, unknown>; message: string } }
@@ -75,7 +89,7 @@ export async function readAllAside<Task extends GivenFile, Content>(
   const bytes = tasks.reduce((sum, task) => sum + task.bytes.length, 0);
   if (!COMPILED || bytes < LARGE_BYTES) {
     const contents: Content[] = [];
-    for (const task of tasks) contents.push(await reader.read(task));
+    for (const task of tasks) contents.push(await collectContent(reader.read(task)));
     return contents;
   }
   const mebibytes = LEAST_MEBIBYTES + Math.ceil((TIMES_THE_FILE * bytes) / 2 ** 20);
@@ -87,6 +101,23 @@ export async function readAllAside<Task extends GivenFile, Content>(
   const { code, facts, message } = outcome.refused;
   throw new Refusal(code, facts, message);
 }
+
+/** Collects the pieces of a content, which is a list. */
+export async function collectContent<Content>(
+  read: Content | Promise<Content> | Generator<Piece<Content>>,
+  take?: (piece: Piece<Content>) => Promise<void>,
+) {
+  if (!isGenerator(read)) return read;
+  const pieces: unknown[] = [];
+  for (const each of read) {
+    if (take !== undefined) await take(each);
+    else for (const item of each.piece as readonly unknown[]) pieces.push(item);
+  }
+  return pieces as Content;
+}
+
+const isGenerator = <Content>(read: unknown): read is Generator<Piece<Content>> =>
+  typeof read === 'object' && read !== null && 'next' in read;
 
 const filesOf = (tasks: readonly GivenFile[]) => someOf(tasks.map(({ name }) => name));
 
@@ -137,11 +168,33 @@ async function outcomeOf(
 const isOutOfMemory = ({ code, signal }: End) =>
   code === 134 || signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGILL';
 
-const answerOf = (child: ChildProcess, tasks: readonly GivenFile[]): Promise<Outcome | End> =>
-  new Promise((resolve, reject) => {
-    child.once('message', (outcome) => resolve(outcome as Outcome));
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Sends the files in chunks, and collects the pieces of the only content that is in pieces. */
+async function answerOf(child: ChildProcess, tasks: readonly GivenFile[]): Promise<Outcome | End> {
+  const pieces: unknown[] = [];
+  const total = tasks.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const answer = new Promise<Outcome | End>((resolve, reject) => {
+    child.on('message', (message: Outcome | Piece<readonly unknown[]>) => {
+      if (!('piece' in message)) {
+        const whole = 'contents' in message && pieces.length > 0 ? { contents: [pieces] } : message;
+        resolve(whole);
+        return;
+      }
+      for (const each of message.piece) pieces.push(each);
+      onProgress({ file: filesOf(tasks), done: message.at, total });
+    });
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', reject);
-    // The event `exit` reports a child that exits early.
-    child.send(tasks, () => undefined);
   });
+  // The event `exit` reports a child that exits early.
+  const send = (message: object) => new Promise<void>((resolve) => child.send(message, () => resolve()));
+  await send({ tasks: tasks.map(({ bytes, ...task }) => ({ ...task, length: bytes.length })) });
+  for (const [of, { bytes }] of tasks.entries()) {
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      await send({ of, at, chunk: bytes.subarray(at, at + CHUNK_BYTES) });
+    }
+  }
+  await send({});
+  return answer;
+}

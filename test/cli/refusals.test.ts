@@ -1306,9 +1306,9 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     run: () => inWorld(['invoice', 'show', 'INV-2026-999999']),
   },
   bank_format_unknown: {
-    when: "a bank's file is neither BAI2 nor XML, nor named as CSV",
+    when: "a bank's file has no format of a bank, and is not named as CSV",
     exit: 2,
-    says: /--format: bai2, camt053, csv/,
+    says: /--format: bai2, camt052, camt054, mt940, mt942, ofx, camt053, csv/,
     run: () => inWorld(['payment', 'import', written('bank.dat', 'Dear Sir')]),
   },
   file_items_too_many: {
@@ -1324,16 +1324,16 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     run: () => inWorld(['partner', 'import', written('policies.json', `[{"policies":[${'{},'.repeat(100_000)}{}]}]`)]),
   },
   bank_format_not_read: {
-    when: "a bank's file is of a format that is not read, such as MT940",
+    when: "a bank's file is of a format that is not read, such as PDF",
     exit: 2,
-    says: /bank\.sta is an MT940 statement, which Reckoner does not read\. Order camt\.053 or BAI2 statements/,
-    run: () => inWorld(['payment', 'import', written('bank.sta', ':20:X\n:25:1\n:28C:1/1\n:60F:C261001EUR0,00\n')]),
+    says: /bank\.sta is a PDF, which Reckoner does not read\. Import the statements of this account \(camt\.053, BAI2/,
+    run: () => inWorld(['payment', 'import', written('bank.sta', '%PDF-1.7\n')]),
   },
   bank_map_unknown: {
     when: 'there is no column map of that name',
     exit: 2,
-    says: /no column map 'chase' under "bank_csv" in the settings \(plain\)/,
-    run: () => inWorld(['payment', 'import', written('bank.csv', 'date\n'), '--map', 'chase']),
+    says: /no column map 'nowhere'\. Choose a map with --map: bank-of-america, .*, plain\. Or try one with --columns/,
+    run: () => inWorld(['payment', 'import', written('bank.csv', 'date\n'), '--map', 'nowhere']),
   },
   bank_columns_missing: {
     when: 'a bank CSV has other columns than its column map',

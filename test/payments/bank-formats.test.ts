@@ -8,42 +8,34 @@ import { type Books, bankFile, inv, openBooks, refusalOf } from './books.ts';
 /** A line a credit: `!made-up`, then day, amount in US dollars and text. */
 const madeUp: BankFormat = {
   name: 'made_up',
+  title: 'a made-up format',
   matches: ({ head }) => head.startsWith('!made-up'),
-  read: (file) => [
-    {
-      account: '0001',
-      currency: 'USD',
-      reference: '',
-      opening: undefined,
-      closing: undefined,
-      closed_on: undefined,
-      pending: 0,
-      lines: decode(file, 'utf-8')
-        .trim()
-        .split('\n')
-        .slice(1)
-        .map((raw, index) => {
-          const [booked_on = '', amount = '', text = ''] = raw.split('|');
-          return {
-            position: index + 2,
-            booked_on,
-            value_on: undefined,
-            direction: 'credit' as const,
-            amount: Amount.of(amount, 'USD'),
-            bank_reference: undefined,
-            references: [{ field: 'text', text }],
-            text,
-            payer_name: undefined,
-            payer_account: undefined,
-            type: '',
-            reversal: false,
-            return_code: undefined,
-            method: 'other' as const,
-            raw,
-          };
-        }),
-    },
-  ],
+  *read(file) {
+    const rows = decode(file, 'utf-8').trim().split('\n').slice(1);
+    for (const [index, raw] of rows.entries()) {
+      const [booked_on = '', amount = '', text = ''] = raw.split('|');
+      const line = {
+        position: index + 2,
+        booked_on,
+        value_on: undefined,
+        direction: 'credit' as const,
+        amount: Amount.of(amount, 'USD'),
+        bank_reference: undefined,
+        references: [{ field: 'text', text }],
+        text,
+        payer_name: undefined,
+        payer_account: undefined,
+        type: '',
+        reversal: false,
+        return_code: undefined,
+        method: 'other' as const,
+        raw,
+      };
+      yield { of: 0, line };
+    }
+    const none = { opening: undefined, closing: undefined, closed_on: undefined };
+    yield { of: 0, statement: { account: '0001', currency: 'USD', reference: '', ...none, pending: 0 } };
+  },
 };
 const FILE = `!made-up\n2026-10-14|77.77|${inv(9)} Harbour Lights\n`;
 

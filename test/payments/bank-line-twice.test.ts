@@ -50,18 +50,18 @@ describe('one bank line in two files', () => {
     expect((await books.payment(third.new_lines[0]?.payment_id ?? 0)).applied).toBe('675.00');
   });
 
-  test('another format of the day is held too, and names a paid invoice', async () => {
-    const paid = await bank(line('77.77', 'B-42', inv(9)));
+  test('another format of the day is the same payment, unless it names another document', async () => {
+    await bank(line('77.77', 'B-42', inv(9)));
     expect(await books.balance(inv(9))).toMatchObject({ status: 'paid' });
-    const bai = [
-      ...['01,BANK,OURS,261013,0600,1,80,,2/', '02,OURS,BANK,1,261012,,USD,2/', '03,0007,USD,,,,/'],
-      `16,165,7777,Z,OTHER-1,,HARBOUR LIGHTS ${inv(9)}/`,
-      ...['49,7777,3/', '98,7777,1,5/', '99,7777,1,7/'],
-    ].join('\n');
-    const again = await books.bankText('day.bai', bai);
-    expect(again.new_lines).toMatchObject([
-      { same_as: [paid.new_lines[0]?.payment_id], applied: [], needs_review: true },
-    ]);
+    const bai = (text: string) =>
+      [
+        ...['01,BANK,OURS,261013,0600,1,80,,2/', '02,OURS,BANK,1,261012,,USD,2/', '03,0007,USD,,,,/'],
+        `16,165,7777,Z,OTHER-1,,HARBOUR LIGHTS ${text}/`,
+        ...['49,7777,3/', '98,7777,1,5/', '99,7777,1,7/'],
+      ].join('\n');
+    expect(await books.bankText('day.bai', bai(inv(9)))).toMatchObject({ lines: { new: 0, known: 1 }, new_lines: [] });
+    const other = await books.bankText('other.bai', bai(inv(5)));
+    expect(other.new_lines).toMatchObject([{ outcome: 'payment', applied: [{ number: inv(5) }] }]);
   });
 
   test('two equal payments in one file are two, also when one of them was in an earlier file', async () => {

@@ -1,8 +1,7 @@
 /** Bank lines that are no customer's money, lines that go back, and lines that the bank states again. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { bankLines } from '../../src/lists/bank-lines.ts';
-import { methodOfCode } from '../../src/payments/bank/bai2.ts';
-import { methodInWords } from '../../src/payments/bank/statement.ts';
+import { methodInWords, methodOfCode } from '../../src/payments/bank/statement.ts';
 import { unbookBankLine } from '../../src/payments/bank-booking.ts';
 import { listExceptions } from '../../src/payments/exceptions.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';

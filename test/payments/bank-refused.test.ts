@@ -24,67 +24,34 @@ async function told(name: string, text: string | Buffer): Promise<string> {
   throw new Error(`${name} was read`);
 }
 
-const EXPORT = 'Order camt.053 or BAI2 statements of this account from the bank, or export its transactions as CSV.';
-const CAMT053 = 'Order the camt.053 statements of this account from the bank';
 const iso = (message: string, content: string) =>
   `<?xml version="1.0" encoding="UTF-8"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:${message}">${content}</Document>`;
 const enveloped = (document: string) =>
   `<BizMsgEnvlp><AppHdr xmlns="urn:iso:std:iso:20022:tech:xsd:head.001.001.01"><Fr/></AppHdr>${document}</BizMsgEnvlp>`;
-const MT940 =
-  ':20:STARTUMS\r\n:25:20030700/0001234567\r\n:28C:00001/001\r\n:60F:C261001EUR100,00\r\n' +
-  ':61:2610011001C10,00N051NONREF\r\n:86:051?00GUTSCHRIFT\r\n:62F:C261001EUR110,00\r\n-\r\n';
 
 test.each([
-  ['MT940', 'commerzbank.txt', MT940, 'an MT940 statement', EXPORT],
-  [
-    'MT940 with the headers of SWIFT',
-    'ing.sta',
-    `{1:F01INGBNL2AXXX}{2:I940INGBNL2AXN}{4:\r\n${MT940}`,
-    'an MT940',
-    EXPORT,
-  ],
-  ['MT940 below lines of the bank', 'abn.csv', `ABNANL2A\r\n940\r\nABNANL2A\r\n${MT940}`, 'an MT940 statement', EXPORT],
-  [
-    'MT942',
-    'interim.xml',
-    ':20:X\n:25:1234\n:28C:1/1\n:34F:EUR0,00\n:13D:2610071200+0200\n:61:261007C10,00NTRFX\n',
-    'an MT942 report',
-    EXPORT,
-  ],
-  [
-    'OFX 1',
-    'anz.qfx',
-    'OFXHEADER:100\r\nDATA:OFXSGML\r\nVERSION:102\r\n\r\n<OFX><SIGNONMSGSRSV1>',
-    'an OFX file',
-    EXPORT,
-  ],
-  [
-    'OFX 2',
-    'bank.csv',
-    '<?xml version="1.0"?>\n<?OFX OFXHEADER="200" VERSION="211"?>\n<OFX></OFX>',
-    'an OFX file',
-    EXPORT,
-  ],
-  ['OFX without a header', 'bank.qbo', '<OFX><BANKMSGSRSV1></BANKMSGSRSV1></OFX>', 'an OFX file', EXPORT],
-  ['camt.052', 'day.xml', iso('camt.052.001.08', '<BkToCstmrAcctRpt/>'), 'a camt.052 message', CAMT053],
-  ['camt.054', 'day.camt053', iso('camt.054.001.08', '<BkToCstmrDbtCdtNtfctn/>'), 'a camt.054 message', CAMT053],
-  ['camt.054 in an envelope', 'a.xml', enveloped(iso('camt.054.001.08', '')), 'a camt.054 message', CAMT053],
-  ['camt.052 without its namespace', 'b.xml', '<Document>\n<BkToCstmrAcctRpt>\n', 'a camt.052 message', CAMT053],
-  ['camt.052 in UTF-16', 'c.xml', Buffer.from(`\uFEFF${iso('camt.052.001.02', '')}`, 'utf16le'), 'a camt.052', CAMT053],
-  ['a payment status report', 'd.xml', iso('pain.002.001.03', '<CstmrPmtStsRpt/>'), 'a pain.002 message', CAMT053],
-  [
-    'a zip',
-    'statements.zip',
-    Buffer.from('PK\x03\x04\x14\x00\x00\x00'),
-    'a zip archive',
-    'Unpack it and import the files',
-  ],
-])('%s is refused by its name, and the user is told what to get', async (_title, name, text, format, instead) => {
+  ['a payment status report', 'd.xml', iso('pain.002.001.03', '<CstmrPmtStsRpt/>'), 'a pain.002 message'],
+  ['a payment order in UTF-16', 'c.xml', Buffer.from(`\uFEFF${iso('pain.001.001.09', '')}`, 'utf16le'), 'a pain.001'],
+  ['an account opening in an envelope', 'a.xml', enveloped(iso('acmt.007.001.02', '')), 'an acmt.007 message'],
+  ['a PDF', 'statement.csv', '%PDF-1.7\n', 'a PDF'],
+  ['an old spreadsheet', 'statement.csv', Buffer.from('D0CF11E0A1B11AE1', 'hex'), 'a spreadsheet'],
+  ['the page of a bank', 'statement.csv', '\n<!DOCTYPE html><html></html>', 'a web page'],
+  ['QIF', 'statement.txt', '!Type:Bank\nD10/07/2026\n', 'a QIF file'],
+  ['EDIFACT', 'statement.txt', "UNA:+.? 'UNB+UNOA:1+BANK'", 'an EDIFACT file'],
+])('%s is refused by its name, and the user is told what to import instead', async (_title, name, text, format) => {
   const message = await told(name, text);
   expect(message).toContain(`bank_format_not_read: Nothing was recorded: ${name} is ${format}`);
-  expect(message).toContain(instead);
-  expect(message).not.toContain('for the file again');
+  expect(message).toMatch(/Import the statements of this account|Save it as CSV|Download the file itself/);
   expect(await books.sql('SELECT name FROM bank_files')).toEqual([]);
+});
+
+test('a refusal names the format that was seen, and does not send the user to the bank for the same file', async () => {
+  const message = await told(
+    'a.sta',
+    ':20:X\n:25:1\n:28C:1/1\n:60F:C261001EUR0,00\n:61:nothing\n:62F:C261001EUR0,00\n-\n',
+  );
+  expect(message).toContain("a.sta (MT940) cannot be read:\n  line 5: 'nothing' is not an entry (:61:)");
+  expect(message).toContain('If this file differs from the file at the bank, download it again.');
 });
 
 test('a camt.053 in an envelope is not taken for its header', () => {

@@ -2,6 +2,8 @@ import { ActionContext, choice, defineAction, Facts, FileInput, file, several, t
 import { Block, Choice } from '#actions/blocks';
 import { contentBy } from '#actions/contents';
 import { amountsIn } from '#actions/documents';
+import { knownBankMaps, triedBankMap } from '#config/bank-csv';
+import { fieldProblems } from '#config/validation';
 import { Transaction } from '#database/transaction';
 import { refuseField } from '#errors/refusals';
 import { failpoint } from '#failpoint';
@@ -33,7 +35,15 @@ account's last one.`,
   input: {
     file: file('File', 'A file from the bank. All or nothing is imported.'),
     format: choice('Format', 'Default: detected.', FORMATS).optional(),
-    map: text('Column map', 'For CSV: a column map from the settings ("bank_csv").', { value: 'name' }).optional(),
+    map: text('Column map', 'For CSV: a map from the settings ("bank_csv"), or of a known bank such as "chase".', {
+      value: 'name',
+    }).optional(),
+    columns: text(
+      'Columns',
+      'For CSV: a column map to try, or what differs from the map, such as ' +
+        '"date=Posted; amount=Amount; date_format=MM/dd/yyyy; account=0012345".',
+      { value: 'map' },
+    ).optional(),
     open: several(
       text('Leave open', 'A line, such as "0012345 line 3", whose payment is recorded and not applied.', {
         value: 'line',
@@ -93,32 +103,41 @@ async function acceptSuggestions(
   report: BankImport,
   accepted: readonly string[],
 ) {
-  const lines: LineReport[] = [];
   const left = new Set(accepted);
-  for (const line of report.new_lines) {
+  // The parts of a batch have one payment, which is applied to the invoices of all parts at once.
+  const numbers = new Map<number, string[]>();
+  const lines = report.new_lines.map((line) => {
     const chosen = line.suggested.filter(({ number }) => left.has(suggestionName(line, number)));
     for (const { number } of chosen) left.delete(suggestionName(line, number));
-    if (chosen.length === 0 || line.payment_id === null) {
-      lines.push(line);
-      continue;
-    }
-    await applyPayment(tx, context, { paymentId: line.payment_id, numbers: chosen.map(({ number }) => number) });
+    const { payment_id } = line;
+    if (chosen.length === 0 || payment_id === null) return line;
+    numbers.set(payment_id, [...(numbers.get(payment_id) ?? []), ...chosen.map(({ number }) => number)]);
     const suggested = line.suggested.filter((each) => !chosen.includes(each));
     const applied = [...line.applied, ...chosen.map((each) => ({ ...each, small_difference: null }))];
-    lines.push({ ...line, applied, suggested, why: 'applied as accepted', needs_review: false });
-  }
+    return { ...line, applied, suggested, why: 'applied as accepted', needs_review: false };
+  });
   const [unknown] = left;
   if (unknown !== undefined) throw refuseField('accept', unknown, 'suggests nothing for a line of this file');
+  for (const [paymentId, each] of numbers) await applyPayment(tx, context, { paymentId, numbers: each });
   return { ...report, new_lines: lines };
 }
 
-const readStatements = ({ settings }: ActionContext, { file, format, map }: ImportInput) =>
-  contentBy(file, () => readBankFileAside({ ...file, format, map }, settings.bank_csv));
+const readStatements = ({ settings: { bank_csv } }: ActionContext, { file, format, map, columns }: ImportInput) =>
+  contentBy(file, () => {
+    if (columns === undefined) return readBankFileAside({ ...file, format, map }, bank_csv);
+    const tried = triedBankMap(columns, { ...knownBankMaps(), ...bank_csv }[map ?? '']);
+    if (!tried.success) {
+      const [problem] = fieldProblems(tried.error);
+      throw refuseField('columns', columns, `${problem?.path ?? ''} ${problem?.reason ?? ''}`.trim());
+    }
+    return readBankFileAside({ ...file, format, map: 'columns' }, { columns: tried.data });
+  });
 
 type ImportInput = Readonly<{
   file: FileInput;
   format?: string | undefined;
   map?: string | undefined;
+  columns?: string | undefined;
   open?: readonly string[] | undefined;
   accept?: readonly string[] | undefined;
 }>;
@@ -141,7 +160,15 @@ const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => st
   ['refund', (count) => plural(count, 'refund')],
   ['booked', (count) => `${count} booked to bank charges`],
   ['ignored', (count) => `${count} ignored`],
+  ['shown', (count) => `${count} shown and not recorded`],
 ];
+
+const SHOWN_ONLY = {
+  interim: 'This is an interim report: its entries are shown and never recorded. Import the statement of the day.',
+  details:
+    'This file has the details of entries that a statement books. It adds no payment: its suggestions apply the ' +
+    'payments of these entries.',
+} as const;
 
 function describeImport(report: BankImport) {
   if (report.already_imported !== null) {
@@ -151,8 +178,11 @@ function describeImport(report: BankImport) {
   const charges = Object.entries(report.bank_charges).map(([currency, sum]) => `${groupThousands(sum)} ${currency}`);
   const pending = report.statements.reduce((sum, each) => sum + each.pending, 0);
   const counts = OUTCOMES.filter(([kind]) => outcomes[kind] > 0).map(([kind, describe]) => describe(outcomes[kind]));
+  const only = new Set(report.statements.flatMap((each) => each.only ?? []));
   return [
     `${lines.new} of ${plural(lines.total, 'line')} recorded${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
+    ...[...only].map((kind) => SHOWN_ONLY[kind]),
+    ...report.statements.flatMap(({ remarks }) => remarks.map(printable)),
     ...(charges.length > 0 ? [`${charges.join(', ')} posted to bank charges.`] : []),
     ...report.breaks.map(({ reason }) => `${printable(reason)}.`),
     ...(lines.known > 0 ? [`${plural(lines.known, 'line was', 'lines were')} imported from an earlier file.`] : []),
@@ -204,7 +234,7 @@ const SUGGESTIONS = 4;
 
 const remarkOn = (line: LineReport) =>
   [
-    ...(line.needs_review || line.remark ? [printable(line.why)] : []),
+    ...(line.needs_review || line.remark || line.outcome === 'shown' ? [printable(line.why)] : []),
     ...line.applied.flatMap(({ number, small_difference }) =>
       small_difference === null
         ? []

@@ -101,7 +101,8 @@ const total = ({ lines, currency }: BankStatement, direction: BankLine['directio
 
 const lineRows = ({ statements }: NewBankFile) =>
   statements.flatMap(({ statement, identities }, index) =>
-    statement.lines.map(({ booked_on, reversal, amount, ...line }, place) => ({
+    statement.lines.map(({ booked_on, reversal, amount, references, particulars = [], ...line }, place) => ({
+      references: [...references, ...particulars.map(({ field, text }) => ({ field, states: text }))],
       ...{ ...line, statement: index + 1, place: place + 1, account: statement.account, identity: identities[place] },
       ...{ currency: amount.currency, amount: amount.toString(), bank_booked_on: booked_on, is_reversal: reversal },
     })),

@@ -89,7 +89,8 @@ export function decideCredits(
   };
   for (const each of credits) {
     const decided = decideEqualLine(each, file) ?? decideCredit(each, file);
-    const decision = 'match' in decided && isLeftOpen(each) ? leftOpen(decided) : decided;
+    const held = isLeftOpen(each) ? 'left open by the person who imported the file' : each.line.held;
+    const decision = 'match' in decided && held !== undefined ? leftOpen(decided, held) : decided;
     if (decision.kind === 'duplicate') reachBank(decision.payment);
     if (decision.kind === 'payout' && decision.of !== undefined && decision.gross !== undefined) reachBank(decision.of);
     if (decision.kind === 'link_payment') file.reportedIds.add(decision.processorId);
@@ -104,9 +105,8 @@ export function decideCredits(
 }
 
 /** The payment with nothing applied. What would have been applied is suggested. */
-const leftOpen = <Decided extends Decision & { readonly match: Match }>(decided: Decided): Decided => {
+const leftOpen = <Decided extends Decision & { readonly match: Match }>(decided: Decided, why: string): Decided => {
   const { applied, credit: _, suggested, ...match } = decided.match;
-  const why = 'left open by the person who imported the file';
   return { ...decided, match: { ...match, applied: [], suggested: [...applied, ...suggested], why } };
 };
 

@@ -9,7 +9,7 @@ import { Transaction } from '#database/transaction';
 import { failpoint } from '#failpoint';
 import { BankFile } from '#payments/bank/format';
 import { ReadBankFile, readBankFile } from '#payments/bank/read';
-import { BankLine, BankStatement, invalidFile, lineIdentities } from '#payments/bank/statement';
+import { BankLine, BankStatement, invalidFile } from '#payments/bank/statement';
 import { Caller, lockPayments, openPaymentContext, PaymentContext } from '#payments/context';
 import { processorIds } from '#payments/duplicates';
 import { PaymentException, readBreaks } from '#payments/exceptions.sql';
@@ -22,6 +22,8 @@ import { decideCredits, NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';
 import { countOutcomes, LineReport, sumBankCharges } from './report.ts';
 import { recordDebits } from './returns.ts';
+import { findSameLines, SameLines, withRecordedAccounts } from './same-lines.ts';
+import { showLines } from './show.ts';
 
 export type BankImport = Readonly<{
   file: string;
@@ -38,6 +40,9 @@ export type BankImport = Readonly<{
     closing: string | null;
     lines: number;
     pending: number;
+    remarks: readonly string[];
+    /** Why the lines are shown and not recorded, or null. */
+    only: NonNullable<BankStatement['only']> | null;
   }[];
   lines: { total: number; new: number; known: number };
   outcomes: Readonly<Record<LineReport['outcome'], number>>;
@@ -66,21 +71,30 @@ export async function importBankFile(
   read: ReadBankFile = readBankFile(file, caller.settings.bank_csv),
   open: readonly string[] = [],
 ): Promise<BankImport> {
-  const { format, statements } = read;
-  refuseUnrecordable(file, statements, todayOf(caller));
+  const { format } = read;
+  refuseUnrecordable(file, read.statements, todayOf(caller));
   const sha256 = createHash('sha256').update(file.bytes).digest('hex');
-  const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
-  const head = { file: file.name, sha256, format, statements: statements.map(statementReport) };
   failpoint('payments.read');
   await lockPayments(tx);
   failpoint('payments.locked');
+  const all = await withRecordedAccounts(tx, read.statements);
+  const statements = all.filter(({ only }) => only === undefined);
+  const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
+  const head = { file: file.name, sha256, format, statements: all.map(statementReport) };
   const importedAt = await readImportedAt(tx, sha256);
   if (importedAt !== undefined) {
     return { ...head, ...NOTHING_NEW, already_imported: importedAt, lines: { total, new: 0, known: total } };
   }
+  const showOthers = () => {
+    const others = all.filter(({ only }) => only !== undefined);
+    return showLines(tx, caller, format, others);
+  };
   // A file with only pending entries does not count as imported, because the bank may send it again with booked
   // entries.
-  if (total === 0 && statements.some(({ pending }) => pending > 0)) return { ...head, ...NOTHING_NEW };
+  if (statements.length === 0 || (total === 0 && statements.some(({ pending }) => pending > 0))) {
+    const shown = await showOthers();
+    return { ...head, ...NOTHING_NEW, outcomes: countOutcomes(shown), new_lines: shown };
+  }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
     subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
@@ -94,7 +108,7 @@ export async function importBankFile(
     { sha256, name: file.name, format, bytes: file.bytes.length },
     statements,
   );
-  const reports = await recordLines(tx, context, caller, newLines, new Set(open));
+  const reports = [...(await recordLines(tx, context, caller, newLines, new Set(open))), ...(await showOthers())];
   failpoint('payments.recorded');
   return {
     ...head,
@@ -115,13 +129,13 @@ const NOTHING_NEW = {
   ...{ bank_charges: {}, breaks: [], new_lines: [], event_id: null },
 } as const;
 
-const statementReport = ({ account, currency, opening, closing, lines, pending }: BankStatement) => ({
-  account,
-  currency,
-  opening: opening?.toString() ?? null,
-  closing: closing?.toString() ?? null,
+const statementReport = ({ lines, pending, remarks = [], only, ...statement }: BankStatement) => ({
+  account: statement.account,
+  currency: statement.currency,
+  opening: statement.opening?.toString() ?? null,
+  closing: statement.closing?.toString() ?? null,
   lines: lines.length,
-  pending,
+  ...{ pending, remarks, only: only ?? null },
 });
 
 const AMOUNT_LIMIT = '1000000000000000';
@@ -161,18 +175,11 @@ async function recordFile(
   file: { sha256: string; name: string; format: string; bytes: number },
   statements: readonly BankStatement[],
 ) {
-  // Equal lines are counted per account over the whole file, because a BAI2 file may have several days of one account.
-  const identities = new Map<BankLine, string>();
-  for (const account of new Set(statements.map((each) => each.account))) {
-    const lines = statements.filter((each) => each.account === account).flatMap((each) => each.lines);
-    for (const [index, identity] of lineIdentities(lines).entries()) identities.set(lines[index] as BankLine, identity);
-  }
+  const same = await findSameLines(tx, file.format, statements);
+  const { identities } = same;
   const newIds = await insertBankFile(tx, context, {
     ...file,
-    statements: statements.map((statement) => ({
-      statement,
-      identities: statement.lines.map((line) => identities.get(line) as string),
-    })),
+    statements: statements.map((statement) => recordedStatement(statement, same)),
   });
   return statements.flatMap(({ account, lines }) =>
     lines.flatMap((line) => {
@@ -181,6 +188,25 @@ async function recordFile(
       return id === undefined ? [] : [{ id, account, identity, line }];
     }),
   );
+}
+
+/** The statement with the recorded lines in place of lines whose money is recorded in other portions. */
+function recordedStatement(statement: BankStatement, { identities, replaced }: SameLines) {
+  const lines = statement.lines.map((line) => ({ line, identity: identities.get(line) as string }));
+  for (const { lines: told, by } of replaced) {
+    const at = lines.findIndex(({ line }) => told.includes(line));
+    if (at < 0) continue;
+    const kept = lines.filter(({ line }) => !told.includes(line));
+    const standIns = by.map(({ identity, direction, amount, currency }) => ({
+      line: { ...(told[0] as BankLine), direction, amount: Amount.of(amount, currency) },
+      identity,
+    }));
+    lines.splice(0, lines.length, ...kept.slice(0, at), ...standIns, ...kept.slice(at));
+  }
+  return {
+    statement: { ...statement, lines: lines.map(({ line }) => line) },
+    identities: lines.map(({ identity }) => identity),
+  };
 }
 
 async function recordLines(

@@ -21,8 +21,9 @@ export type LineReport = Readonly<{
   bank_reference: string | null;
   /**
    * `duplicate`: the payment was already recorded. `refund`: the line pays a recorded refund. `booked`: bank charges.
+   * `shown`: the file only shows the line, because a statement books it.
    */
-  outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'booked' | 'ignored';
+  outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'booked' | 'ignored' | 'shown';
   payment_id: number | null;
   applied: readonly (LineDocument & { readonly small_difference: string | null })[];
   /** Credit that the remittance deducts and that is applied with the payment. */
@@ -35,7 +36,7 @@ export type LineReport = Readonly<{
 }>;
 
 export function plainReport(
-  { line, account }: NewLine,
+  { line, account }: Pick<NewLine, 'line' | 'account'>,
   outcome: LineReport['outcome'],
   why: string,
   { payment_id, needs_review = false }: { payment_id?: number | undefined; needs_review?: boolean } = {},
@@ -100,7 +101,7 @@ export function sumBankCharges(reports: readonly LineReport[]): Readonly<Record<
 }
 
 export function countOutcomes(reports: readonly LineReport[]): Readonly<Record<LineReport['outcome'], number>> {
-  const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, refund: 0, booked: 0, ignored: 0 };
+  const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, refund: 0, booked: 0, ignored: 0, shown: 0 };
   for (const { outcome } of reports) outcomes[outcome] += 1;
   return outcomes;
 }

@@ -130,6 +130,7 @@ function decideDebits(
   const left = new Map(candidates.map((each) => [each.payment_id, each]));
   const returns = new Set<number>();
   const decide = (each: NewLine): DebitDecision => {
+    if (each.line.held !== undefined) return { why: `${each.line.held}: not recorded`, needsReview: true };
     if (chargeCodes.includes(codeOf(each.line))) {
       const [equal] = equalLines.filter((one) => one.bank_line_id === each.id);
       if (equal === undefined) {

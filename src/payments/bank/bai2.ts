@@ -6,15 +6,43 @@
 import { DateTime } from 'luxon';
 import { FieldProblem } from '#errors/refusals';
 import { Amount, isCurrency } from '#money';
-import { Method } from '#payments/enums';
-import { BankFormat, decode } from './format.ts';
-import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
+import { PROBLEMS_TOLD } from '#reading/limits';
+import { BankFile, BankFormat, linesOf } from './format.ts';
+import { labelled, PAYER_ACCOUNT, PAYER_NAME } from './payer-labels.ts';
+import {
+  BankLine,
+  BankPart,
+  BankStatement,
+  invalidFile,
+  meaningful,
+  methodInWords,
+  methodOfCode,
+  references,
+  Totals,
+} from './statement.ts';
 
 export const bai2: BankFormat = {
   name: 'bai2',
-  matches: ({ head }) => /^01,/.test(head) && /^02,/m.test(head),
-  read: (file) => new Bai2Reader(file.name).read(decode(file, 'latin1')),
+  title: 'BAI2',
+  matches: ({ head }) => /^01,/.test(head) && /(?:^|\/[ \t]*)02,/m.test(head),
+  read: (file) => new Bai2Reader(file).read(),
 };
+
+const SEVERAL_RECORDS = /(?<=\/)[ \t]*(?=(?:0[123]|16|49|88|98|99),)/;
+/** Only the text of a transaction (16, 88) may contain a slash and a record code too. */
+const IS_BLOCKED = /^(?:0[123]|49|98),[^\n]*\/[ \t]*(?:0[123]|16|49|88|98|99),/m;
+const HEAD_BYTES = 16 * 1024;
+
+/**
+ * Some banks write several records on a line. The totals and counts of the trailers prove that the lines were split at
+ * the right places.
+ */
+function* physicalRecords(file: BankFile): Generator<readonly [text: string, at: number]> {
+  const isBlocked = IS_BLOCKED.test(file.bytes.subarray(0, HEAD_BYTES).toString('latin1'));
+  for (const [line, at] of linesOf(file, 'utf-8', 'latin1')) {
+    for (const record of isBlocked ? line.split(SEVERAL_RECORDS) : [line]) yield [record, at];
+  }
+}
 
 interface LogicalRecord {
   readonly code: string;
@@ -37,14 +65,18 @@ type Transaction = Readonly<{
   customerReference: string;
 }>;
 
-type Account = Readonly<{
-  number: string;
-  currency: string;
-  summaries: Map<string, bigint>;
-  transactions: Transaction[];
-}>;
+/** An account with what its transactions moved so far. */
+interface Account {
+  readonly number: string;
+  readonly currency: string;
+  readonly summaries: Map<string, bigint>;
+  readonly moved: { credit: bigint; debit: bigint };
+  isEmpty: boolean;
+}
 
 type Group = Readonly<{
+  status: string;
+  line: number;
   asOf: string;
   currency: string;
 }>;
@@ -65,46 +97,58 @@ interface Level {
 const LEVELS: readonly LevelName[] = ['file', 'group', 'account'];
 const HEADER = { file: '01', group: '02', account: '03' } as const;
 const TRAILER = { file: '99', group: '98', account: '49' } as const;
-const STATUSES: Readonly<Record<string, string>> = { '2': 'a deletion', '3': 'a correction', '4': 'a test' };
+const UPDATE = '1';
+const CORRECTION = '3';
+/** What happens to the accounts of a group that is not an update. */
+const STATUSES: Readonly<Record<string, string>> = {
+  '2': 'deletes data that the bank sent earlier: its lines were not recorded. Reverse the payments that it deletes',
+  [CORRECTION]:
+    'corrects data that the bank sent earlier: its new payments are not applied. Compare them with that data',
+  '4': 'is a test: its lines were not recorded',
+};
 
 class Bai2Reader {
-  private readonly file: string;
+  private readonly file: BankFile;
   private readonly problems: FieldProblem[] = [];
   private readonly totals = new Totals();
-  private readonly statements: BankStatement[] = [];
+  private readonly statements: Omit<BankStatement, 'lines'>[] = [];
   private readonly open: Level[] = [{ name: 'file', sum: 0n, records: 0, parts: 0 }];
   private readonly handlers: Readonly<Record<string, (record: LogicalRecord) => void>> = {
     '01': (record) => this.checkHeader(record),
     '02': (record) => this.openGroup(record),
     '03': (record) => this.openAccount(record),
-    '16': (record) => this.addTransaction(record),
     '49': (record) => this.closeAccount(record),
     '98': (record) => this.close('group', record),
     '99': (record) => this.close('file', record),
   };
 
-  constructor(file: string) {
+  constructor(file: BankFile) {
     this.file = file;
   }
 
-  read(text: string): BankStatement[] {
-    const records = logicalRecords(text, (line, reason) => this.complain(line, reason));
-    if (this.problems.length > 0) throw invalidFile(this.file, this.problems);
-    for (const record of records) {
+  *read(): Generator<BankPart> {
+    const { name } = this.file;
+    let first: string | undefined;
+    for (const [record, at] of logicalRecords(physicalRecords(this.file), (line, reason) =>
+      this.complain(line, reason),
+    )) {
+      first ??= record.code;
       const level = this.open.at(-1);
-      if (level === undefined) {
-        this.complain(record.line, 'is after the file trailer (99)');
-        continue;
+      if (level === undefined) this.complain(record.line, 'is after the file trailer (99)');
+      else {
+        level.records += record.count;
+        this.handlers[record.code]?.(record);
+        const line = record.code === '16' ? this.addTransaction(record) : undefined;
+        if (line !== undefined) yield { of: this.statements.length, at, line };
       }
-      level.records += record.count;
-      this.handlers[record.code]?.(record);
+      if (this.problems.length >= PROBLEMS_TOLD) break;
     }
-    if (records[0]?.code !== '01') this.problems.unshift({ path: 'line 1', reason: 'is not a file header (01)' });
+    if (first !== '01') this.problems.unshift({ path: 'line 1', reason: 'is not a file header (01)' });
     if (this.open.length > 0)
       this.problems.push({ path: 'end', reason: 'has no file trailer (99): the file is cut off' });
-    if (this.problems.length > 0) throw invalidFile(this.file, this.problems);
-    this.totals.refuse(this.file);
-    return this.statements;
+    if (this.problems.length > 0) throw invalidFile(name, this.problems);
+    this.totals.refuse(name);
+    for (const [of, statement] of this.statements.entries()) yield { of, statement };
   }
 
   private complain(line: number, reason: string) {
@@ -120,19 +164,18 @@ class Bai2Reader {
 
   private openGroup(record: LogicalRecord) {
     const { fields, line } = record;
-    const status = fields[2] ?? '';
-    if (status !== '1')
-      this.complain(line, `the group's status is ${STATUSES[status] ?? `'${status}'`}, not an update`);
+    const status = fields[2] || UPDATE;
+    if (status !== UPDATE && STATUSES[status] === undefined) this.complain(line, `'${status}' is not a group status`);
     const asOf = day(fields[3] ?? '');
     if (asOf === undefined) this.complain(line, `'${fields[3] ?? ''}' is not an as-of date YYMMDD`);
-    this.openLevel('group', record, { group: { asOf: asOf ?? '', currency: fields[5] || 'USD' } });
+    this.openLevel('group', record, { group: { status, line, asOf: asOf ?? '', currency: fields[5] || 'USD' } });
   }
 
   private openAccount(record: LogicalRecord) {
     const { line } = record;
     const [number = '', ownCurrency = '', ...rest] = record.fields;
     const currency = ownCurrency || (this.open[1]?.group?.currency ?? 'USD');
-    const account: Account = { number: number.replace(/\s/g, ''), currency, summaries: new Map(), transactions: [] };
+    const account: Account = { number: number.replace(/\s/g, ''), currency, ...emptyAccount() };
     if (account.number === '') this.complain(line, 'the account has no number');
     if (!isCurrency(currency)) this.complain(line, `'${currency}' is not a currency`);
     const level = this.openLevel('account', record, { account });
@@ -140,6 +183,11 @@ class Bai2Reader {
     // type.
     for (let at = 0; at < rest.length; ) {
       const [type = '', amount = '', , funds = ''] = rest.slice(at, at + 4);
+      // Some banks write a comma more before a continuation (88).
+      if (type === '') {
+        at += 1;
+        continue;
+      }
       if (amount !== '' && !UNITS.test(amount)) this.complain(line, `'${amount}' is not an amount`);
       else if (amount !== '') {
         level.sum += BigInt(amount);
@@ -150,31 +198,39 @@ class Bai2Reader {
     }
   }
 
-  private addTransaction(record: LogicalRecord) {
+  private addTransaction(record: LogicalRecord): BankLine | undefined {
     const { fields, line } = record;
     const level = this.open[2];
     const account = level?.account;
     if (level === undefined || account === undefined) {
       this.complain(line, 'a transaction (16) is outside an account (03)');
-      return;
+      return undefined;
     }
     const [type = '', amount = '', funds = ''] = fields;
     if (!/^\d{3}$/.test(type)) this.complain(line, `'${type}' is not a type code`);
     if (!UNITS.test(amount) || BigInt(amount) < 0n) {
       this.complain(line, `'${amount}' is not the amount of a transaction`);
-      return;
+      return undefined;
     }
     if (!isDistribution(funds, fields[3])) this.complain(line, notPairs(fields[3]));
     const head = headLength(fields);
     level.sum += BigInt(amount);
-    account.transactions.push({
-      record,
-      type,
-      units: BigInt(amount),
+    account.isEmpty = false;
+    const way = direction(type);
+    const units = BigInt(amount);
+    const group = this.open[1]?.group;
+    // A transaction with the amount zero is a remark of the bank.
+    if (way === undefined || units === 0n || group === undefined || !isCurrency(account.currency)) return undefined;
+    account.moved[way] += units;
+    if (group.status !== UPDATE && group.status !== CORRECTION) return undefined;
+    const transaction: Transaction = {
+      ...{ record, type, units },
       valueOn: funds.toUpperCase() === 'V' ? day(fields[3] ?? '') : undefined,
       bankReference: fields[head - 2] ?? '',
       customerReference: fields[head - 1] ?? '',
-    });
+    };
+    const made = lineOf(transaction, way, Amount.ofMinorUnits(units, account.currency), group.asOf);
+    return group.status === CORRECTION ? { ...made, held: 'the bank corrects earlier data' } : made;
   }
 
   private closeAccount(record: LogicalRecord) {
@@ -220,11 +276,13 @@ class Bai2Reader {
         ? `${name} trailer at line ${line}`
         : `account ${level.account.number}, trailer at line ${line}`;
     const stated = [...fields];
-    this.totals.expect(`${title}: control total`, units(stated.shift()), level.sum.toString());
-    if (name !== 'account') {
-      this.totals.expect(`${title}: ${LEVELS[depth + 1]}s`, count(stated.shift()), String(level.parts));
-    }
-    this.totals.expect(`${title}: records`, count(stated.shift()), String(level.records));
+    // Some banks leave figures blank. A blank figure states nothing.
+    const expect = (what: string, figure: string, found: string) =>
+      this.totals.expect(`${title}: ${what}`, figure === `''` ? undefined : figure, found);
+    if (stated.every((figure) => figure === '')) this.complain(line, 'has neither a control total nor a count');
+    expect('control total', units(stated.shift()), level.sum.toString());
+    if (name !== 'account') expect(`${LEVELS[depth + 1]}s`, count(stated.shift()), String(level.parts));
+    expect('records', count(stated.shift()), String(level.records));
     const parent = this.open.at(-1);
     if (parent !== undefined) {
       parent.sum += level.sum;
@@ -243,14 +301,16 @@ const article = (name: LevelName) => (name === 'account' ? 'an account' : `a ${n
  * Joins physical records with their continuations. Fields end at `/`, but the text of a 16 record may contain `/` and
  * commas.
  */
-function logicalRecords(text: string, complain: (line: number, reason: string) => void) {
-  const records: LogicalRecord[] = [];
-  for (const [index, physical] of text
-    .replace(/^\uFEFF/, '')
-    .split(/\r\n|\n|\r/)
-    .entries()) {
-    const line = index + 1;
-    const content = physical.trimEnd();
+function* logicalRecords(
+  physical: Iterable<readonly [text: string, at: number]>,
+  complain: (line: number, reason: string) => void,
+): Generator<readonly [record: LogicalRecord, at: number]> {
+  let last: LogicalRecord | undefined;
+  let line = 0;
+  let end = 0;
+  for (const [written, at] of physical) {
+    line += 1;
+    const content = written.trimEnd();
     if (content === '') continue;
     const code = content.slice(0, 2);
     if (!CODES.has(code) || (content.length > 2 && content[2] !== ',')) {
@@ -258,20 +318,19 @@ function logicalRecords(text: string, complain: (line: number, reason: string) =
       continue;
     }
     const body = content.slice(3);
-    const last = records.at(-1);
     if (code !== '88') {
-      const record: LogicalRecord = { code, line, fields: [], pieces: [], raw: content, count: 1 };
-      append(record, body);
-      records.push(record);
-    } else if (last === undefined || !['02', '03', '16', '49', '98', '01', '99'].includes(last.code)) {
-      complain(line, 'is a continuation (88) without a record');
-    } else {
+      if (last !== undefined) yield [last, end];
+      last = { code, line, fields: [], pieces: [], raw: content, count: 1 };
+      append(last, body);
+    } else if (last === undefined) complain(line, 'is a continuation (88) without a record');
+    else {
       last.raw += `\n${content}`;
       last.count += 1;
       append(last, body);
     }
+    end = at;
   }
-  return records;
+  if (last !== undefined) yield [last, end];
 }
 
 function append(record: LogicalRecord, body: string) {
@@ -322,34 +381,70 @@ const CLOSING = '015';
 const TOTAL_CREDITS = '100';
 const TOTAL_DEBITS = '400';
 
-function statementOf(account: Account, group: Group, totals: Totals): BankStatement {
-  const { currency, summaries, number } = account;
+const emptyAccount = () => ({ summaries: new Map<string, bigint>(), moved: { credit: 0n, debit: 0n }, isEmpty: true });
+
+function statementOf(account: Account, group: Group, totals: Totals): Omit<BankStatement, 'lines'> {
+  const { currency, summaries, number, moved } = account;
   const money = (amount: bigint) => Amount.ofMinorUnits(amount, currency);
-  const moved = { credit: 0n, debit: 0n };
-  const lines = account.transactions.flatMap((transaction): BankLine[] => {
-    const way = direction(transaction.type);
-    // A transaction with the amount zero is a remark of the bank.
-    if (way === undefined || transaction.units === 0n) return [];
-    moved[way] += transaction.units;
-    return [lineOf(transaction, way, money(transaction.units), group.asOf)];
-  });
-  const stated = (type: string) => {
-    const amount = summaries.get(type);
-    return amount === undefined ? undefined : money(amount);
-  };
+  const missing = missingDetails(account);
+  const opening = summaries.get(OPENING);
+  const closing = summaries.get(CLOSING);
   const name = `account ${number}`;
-  totals.expect(`${name}: total credits (100)`, stated(TOTAL_CREDITS)?.toString(), money(moved.credit).toString());
-  totals.expect(`${name}: total debits (400)`, stated(TOTAL_DEBITS)?.toString(), money(moved.debit).toString());
-  const opening = stated(OPENING);
-  const closing = stated(CLOSING);
-  if (opening !== undefined) {
-    const found = opening.plus(money(moved.credit)).minus(money(moved.debit));
-    totals.expect(`${name}: closing ledger balance (015)`, closing?.toString(), found.toString());
+  if (missing === undefined) {
+    for (const [total, type, sum] of [
+      ['credits', TOTAL_CREDITS, moved.credit],
+      ['debits', TOTAL_DEBITS, moved.debit],
+    ] as const) {
+      const stated = summaries.get(type);
+      totals.expect(
+        `${name}: total ${total} (${type})`,
+        stated === undefined ? undefined : money(stated).toString(),
+        money(sum).toString(),
+      );
+    }
+    if (opening !== undefined) {
+      const found = money(opening + moved.credit - moved.debit);
+      const path = `${name}: closing ledger balance (015)`;
+      totals.expect(path, closing === undefined ? undefined : money(closing).toString(), found.toString());
+    }
   }
+  const status = STATUSES[group.status];
+  const isWhole = missing === undefined && group.status === UPDATE;
   return {
-    ...{ account: number, currency, reference: '', opening, closing, lines, pending: 0 },
-    closed_on: closing && group.asOf,
+    ...{ account: number, currency, reference: '', pending: 0 },
+    opening: isWhole && opening !== undefined ? money(opening) : undefined,
+    closing: group.status === UPDATE && closing !== undefined ? money(closing) : undefined,
+    closed_on: closing === undefined || group.status !== UPDATE ? undefined : group.asOf,
+    remarks: [
+      ...(status === undefined ? [] : [`The group at line ${group.line} ${status}.`]),
+      ...(missing === undefined ? [] : [`Account ${number}: ${missing}.`]),
+    ],
   };
+}
+
+/**
+ * Describes the transactions that an account's totals of credits (100) and debits (400) contain and the file does not:
+ * many banks give details of some transactions only, or of none. Undefined if nothing is missing. These totals are
+ * not control totals; but more details than a total has, or details without the totals that explain the difference to
+ * the balances, are an error.
+ */
+function missingDetails({ summaries, currency, moved, isEmpty }: Account) {
+  const credits = summaries.get(TOTAL_CREDITS);
+  const debits = summaries.get(TOTAL_DEBITS);
+  const opening = summaries.get(OPENING);
+  const closing = summaries.get(CLOSING);
+  const adds = (credit: bigint, debit: bigint) =>
+    opening === undefined || closing === undefined || opening + credit - debit === closing;
+  if (!isEmpty && (credits === undefined || debits === undefined)) return undefined;
+  if (isEmpty && (credits ?? 0n) === 0n && (debits ?? 0n) === 0n && adds(0n, 0n)) return undefined;
+  const missing = { credit: (credits ?? moved.credit) - moved.credit, debit: (debits ?? moved.debit) - moved.debit };
+  const explains = adds(moved.credit + missing.credit, moved.debit + missing.debit);
+  if (!isEmpty && (missing.credit < 0n || missing.debit < 0n || !explains)) return undefined;
+  if (!isEmpty && missing.credit === 0n && missing.debit === 0n) return undefined;
+  const text = (amount: bigint) => Amount.ofMinorUnits(amount, currency).forPeople();
+  return isEmpty
+    ? 'the file has its balances and totals only, without transactions'
+    : `the file has no details of ${text(missing.credit)} of credits and ${text(missing.debit)} of debits`;
 }
 
 function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amount, asOf: string): BankLine {
@@ -391,57 +486,6 @@ const REVERSALS = {
   credit: new Set(['252', '255', '257', '258', '261', '266', '268']),
 } as const;
 const RETURN_FEE = '567';
-
-/**
- * Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires, and 115 (lockbox) and 174 to 176 (check
- * deposits) are checks. Other formats use these codes too.
- */
-export function methodOfCode(type: string): Method | undefined {
-  if (/^(115|174|175|176)\b/.test(type)) return 'check';
-  if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
-  return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
-}
-
-// The text has no separate fields. These labels occur in the addenda of ACH and Fedwire transactions. The first two
-// banks write the name before a label, or the account after the name.
-const PAYER_NAME =
-  /^(?=[^:=#]+\sDES\s*[:=])|\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|ORIG|SENDER NAME|B\/O|ORG|DBNM)\s*[:=]/i;
-const PAYER_ACCOUNT =
-  /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT|DACT|ORIG\s*[:=][^:=#]*\sID)\s*[:=]/i;
-const LABEL =
-  '(?:ORIG|ORIGINATOR|INDN?|CO|COMPANY|DESC?|OBI|REF|TRN|SRF|TRACE|SEC|EED|EFF|ENTRY|DATE|TIME|TYPE|SEQ|ADDENDA|BNF|' +
-  'RFB|ACCT|ID|SND|PMT|CREF|REMI|EREF|CRNM|CACT|DBNM|DACT)(?: [A-Z/]+){0,2}\\s*[:=#]';
-const NEXT_LABEL = new RegExp(`\\s${LABEL}|[;|\\n]`, 'i');
-const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
-/** A bank that cuts its text at a fixed length makes records of at least this length. */
-const FULL_RECORD = 72;
-
-/**
- * Returns the text after a label. If records that are joined with a space give a different text than records that are
- * joined without a space, a word may be cut. A word is certainly cut only if the bank fills its records.
- */
-function labelled({ pieces, raw }: LogicalRecord, label: RegExp) {
-  const apart = valueAfter(pieces.join(' '), label);
-  const joined = valueAfter(pieces.join(''), label);
-  if (apart === joined || joined === undefined) return apart;
-  if (apart === undefined) return joined;
-  // If the next record begins with a label, no word is cut.
-  if (joined.startsWith(apart) && LABEL_FIRST.test(joined.slice(apart.length))) return apart;
-  const isFull = raw
-    .split('\n')
-    .slice(0, -1)
-    .every((physical) => physical.length >= FULL_RECORD);
-  return isFull ? joined : undefined;
-}
-
-function valueAfter(text: string, label: RegExp) {
-  const spaced = text.replace(/\s+/g, ' ');
-  const found = label.exec(spaced);
-  if (found === null) return undefined;
-  // If two labels follow each other, the space before the second label must stay, because a label is not a value.
-  const rest = ` ${spaced.slice(found.index + found[0].length)}`;
-  return meaningful(rest.split(NEXT_LABEL)[0]);
-}
 
 const units = (text: string | undefined) =>
   UNITS.test(text ?? '') ? BigInt(text ?? '').toString() : `'${text ?? ''}'`;

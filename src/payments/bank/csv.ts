@@ -4,13 +4,12 @@
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
-import { BankCsvMap } from '#config/bank-csv';
+import { BankCsvMap, knownBankMaps } from '#config/bank-csv';
 import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '#reading/limits';
-import { methodOfCode } from './bai2.ts';
 import { BankFile, BankFormat, decode } from './format.ts';
-import { BankLine, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
+import { BankLine, invalidFile, meaningful, methodInWords, methodOfCode, references, Totals } from './statement.ts';
 
 type NamedMap = BankCsvMap &
   Readonly<{
@@ -31,20 +30,50 @@ type ParsedRow = Readonly<{
 
 export const csv: BankFormat = {
   name: 'csv',
+  title: 'CSV',
   matches: ({ name }) => /\.(csv|txt)$/i.test(name),
-  read(file, maps) {
+  *read(file, maps) {
     const map = columnMap(maps, file);
-    return readStatements(decode(file, map.encoding), file.name, map);
+    for (const [of, { lines, ...statement }] of readStatements(decode(file, map.encoding), file.name, map).entries()) {
+      for (const line of lines) yield { of, line };
+      yield { of, statement };
+    }
   },
 };
 
-function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile) {
+/**
+ * The map with the name, from the settings or from those that are delivered. Without a name: the only map with the
+ * columns of the file, where a map of the settings precedes; else the only map of the settings.
+ */
+function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): NamedMap {
+  const all = { ...knownBankMaps(), ...maps };
   const names = Object.keys(maps);
-  const name = file.map ?? (names.length === 1 ? (names[0] as string) : '');
-  const map = Object.hasOwn(maps, name) ? maps[name] : undefined;
-  if (map === undefined) throw refuse('bank_map_unknown', { file: file.name, map: name, maps: names });
+  if (file.map === undefined) {
+    const fitting = (of: readonly string[]) => of.filter((each) => fits(all[each] as BankCsvMap, file));
+    const [name, ...others] = [fitting(names), fitting(Object.keys(all))].find((each) => each.length > 0) ?? names;
+    if (name !== undefined && others.length === 0) return { ...(all[name] as BankCsvMap), name };
+  }
+  const name = file.map ?? '';
+  const map = Object.hasOwn(all, name) ? all[name] : undefined;
+  if (map === undefined) throw refuse('bank_map_unknown', { file: file.name, map: name, maps: Object.keys(all) });
   return { ...map, name };
 }
+
+/** Whether the line of headings has all columns of a map. */
+function fits(map: BankCsvMap, { bytes }: BankFile) {
+  if (map.header === false) return false;
+  const head = new TextDecoder(map.encoding).decode(bytes.subarray(0, HEAD_BYTES));
+  const line = head.split(LINE_END)[map.skip_lines] ?? '';
+  try {
+    const [headings = []] = parse(line, { delimiter: map.delimiter, trim: true }) as string[][];
+    return columnsOf(map).every((name) => headings.includes(name));
+  } catch {
+    return false;
+  }
+}
+
+const HEAD_BYTES = 16 * 1024;
+const LINE_END = /\r\n|\n|\r/;
 
 function readStatements(text: string, file: string, map: NamedMap) {
   const problems: FieldProblem[] = [];
@@ -78,11 +107,11 @@ function readStatements(text: string, file: string, map: NamedMap) {
 }
 
 function readRows(text: string, file: string, map: NamedMap) {
-  let records: { record: Record<string, string>; raw: string; info: { lines: number } }[];
+  let records: { record: Readonly<Record<string, string>> | readonly string[]; raw: string; info: { lines: number } }[];
   let header: string[] = [];
   const body = text
     .replace(/^\uFEFF/, '')
-    .split(/\r\n|\n|\r/)
+    .split(LINE_END)
     .slice(map.skip_lines)
     .join('\n');
   const long = tooLongLine(body);
@@ -91,10 +120,14 @@ function readRows(text: string, file: string, map: NamedMap) {
   }
   try {
     records = parse(body, {
-      columns: (names: string[]) => {
-        header = names.map((name) => name.trim());
-        return header;
-      },
+      columns:
+        map.header !== false &&
+        ((names: string[]) => {
+          header = names.map((name) => name.trim());
+          return header;
+        }),
+      // Footers may have other columns. Other rows must have all columns of the map (`readRow`).
+      relax_column_count: true,
       delimiter: map.delimiter,
       skip_empty_lines: true,
       to: MOST_ITEMS + 1,
@@ -107,6 +140,10 @@ function readRows(text: string, file: string, map: NamedMap) {
     const reason = `is not CSV as the column map describes it: ${error.message}`;
     throw invalidFile(file, [{ path: '', reason }], map.name);
   }
+  // Without headings, columns are named by their numbers, from 1.
+  const numbered = (cells: readonly string[]) =>
+    Object.fromEntries(cells.map((cell, index) => [String(index + 1), cell]));
+  if (map.header === false) header = Object.keys(numbered((records[0]?.record ?? []) as readonly string[]));
   const missing = columnsOf(map).filter((name) => !header.includes(name));
   if (missing.length > 0) {
     throw refuse('bank_columns_missing', {
@@ -117,16 +154,31 @@ function readRows(text: string, file: string, map: NamedMap) {
       columns: header.slice(0, 50),
     });
   }
-  return records.map(({ record, raw, info }) => ({
+  const rows = records.map(({ record, raw, info }) => ({
     line: info.lines + map.skip_lines,
-    cells: record,
+    cells: Array.isArray(record) ? numbered(record) : (record as Row['cells']),
     raw: raw.trimEnd(),
   }));
+  return rows.filter(({ cells }) => !isSkipped(cells, map));
 }
 
-function columnsOf({ columns }: BankCsvMap) {
+/** A rule of the map skips a row by a value, or by the beginning of a value: `Total*`. */
+const isSkipped = (cells: Row['cells'], { skip_rows = [] }: BankCsvMap) =>
+  skip_rows.some(({ column, values }) => {
+    const cell = (cells[column] ?? '').trim().toLowerCase();
+    return values.some((each) => {
+      const value = each.toLowerCase();
+      return value.endsWith('*') ? cell.startsWith(value.slice(0, -1)) : cell === value;
+    });
+  });
+
+function columnsOf({ columns, skip_rows }: BankCsvMap) {
   const { text, ...others } = columns;
-  return [...Object.values(others).filter((name) => name !== undefined), ...text];
+  return [
+    ...Object.values(others).filter((name) => name !== undefined),
+    ...text,
+    ...(skip_rows ?? []).map(({ column }) => column),
+  ];
 }
 
 function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
@@ -136,8 +188,10 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     problems.push({ path: `line ${row.line}`, reason });
     return undefined;
   };
+  const missing = columnsOf(map).find((name) => row.cells[name] === undefined);
+  if (missing !== undefined) return complain(`has no column '${missing}'`);
   const account = (cell(columns.account) || map.account).replace(/\s/g, '');
-  if (account === '') return complain('names no account, and neither does the column map');
+  if (account === '') return complain('names no account, and neither does the column map: add account=… to the map');
   const currency = (cell(columns.currency) || map.currency).toUpperCase();
   if (!isCurrency(currency)) return complain(`'${currency}' is not a currency`);
   const bookedOn = day(cell(columns.date), map.date_format);
@@ -158,7 +212,14 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   const debit = number(columns.debit);
   const balance = number(columns.balance);
   if (problems.length > before) return undefined;
-  const signed = signedAmount(single, credit, debit, map.negate);
+  const sign = columns.indicator === undefined ? undefined : directionIn(cell(columns.indicator), map);
+  if (columns.indicator !== undefined && sign === undefined) {
+    return complain(`'${cell(columns.indicator)}' in the column '${columns.indicator}' means neither credit nor debit`);
+  }
+  if (sign !== undefined && single?.isNegative()) {
+    return complain(`has a minus sign, but the column '${columns.indicator}' gives the direction`);
+  }
+  const signed = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
   if (signed === undefined) return complain('has no amount');
   // A row with the amount zero is a remark of the bank.
   if (signed.isZero()) return undefined;
@@ -191,6 +252,15 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     raw: row.raw,
   };
   return { account, line, balance };
+}
+
+const CREDIT_VALUES = ['C', 'CR', 'CRDT', 'CREDIT'];
+const DEBIT_VALUES = ['D', 'DR', 'DBIT', 'DEBIT'];
+
+function directionIn(value: string, { credit_values = CREDIT_VALUES, debit_values = DEBIT_VALUES }: BankCsvMap) {
+  const isOneOf = (of: readonly string[]) => of.some((each) => each.toLowerCase() === value.toLowerCase());
+  if (isOneOf(credit_values)) return 'credit';
+  return isOneOf(debit_values) ? 'debit' : undefined;
 }
 
 /**
@@ -258,9 +328,59 @@ function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
   const [ordered, wrong] = [lines, newestFirst]
     .map((order) => [order, faults(order)] as const)
     .reduce((best, each) => (each[1].length < best[1].length ? each : best));
+  const byDay = wrong.length === 0 ? undefined : orderedWithinDays(lines, signed);
+  if (byDay !== undefined) return byDay;
   for (const { each, expected } of wrong) {
-    totals.expect(`line ${each.line.position}: running balance`, each.balance?.toString(), expected.toString());
+    const path = `line ${each.line.position}: running balance (of a bank that orders its lines otherwise, leave out the map's column 'balance')`;
+    totals.expect(path, each.balance?.toString(), expected.toString());
   }
   const first = ordered[0] as ParsedRow;
   return { opening: first.balance?.minus(signed(first)), closing: ordered.at(-1)?.balance };
+}
+
+/**
+ * Some banks list the lines of a day in another order than their balances. Each line leads from one balance to the
+ * next, so all lines of a day must form one path through the day's balances (Euler), and a day begins where the day
+ * before ended. Returns undefined if they do not.
+ */
+function orderedWithinDays(lines: readonly ParsedRow[], signed: (row: ParsedRow) => Amount) {
+  const days = new Map<string, ParsedRow[]>();
+  for (const row of lines) days.set(row.line.booked_on, [...(days.get(row.line.booked_on) ?? []), row]);
+  let opening: Amount | undefined;
+  let at: Amount | undefined;
+  for (const [, rows] of [...days].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    const edges = rows.map((row) => ({ from: (row.balance as Amount).minus(signed(row)), to: row.balance as Amount }));
+    const surplus = new Map<string, number>();
+    for (const { from, to } of edges) {
+      surplus.set(from.toString(), (surplus.get(from.toString()) ?? 0) + 1);
+      surplus.set(to.toString(), (surplus.get(to.toString()) ?? 0) - 1);
+    }
+    const starts = edges.filter(({ from }) => surplus.get(from.toString()) === 1);
+    const start: Amount | undefined = at ?? (starts[0] ?? edges[0])?.from;
+    if (start === undefined || !isOnePath(edges, start)) return undefined;
+    opening ??= start;
+    at = edges.reduce((sum, { from, to }) => sum.plus(to.minus(from)), start);
+  }
+  return { opening, closing: at };
+}
+
+/** Whether a path from `start` uses each edge once (Hierholzer's algorithm). */
+function isOnePath(edges: readonly Readonly<{ from: Amount; to: Amount }>[], start: Amount) {
+  const left = new Map<string, string[]>();
+  for (const { from, to } of edges) {
+    const next = left.get(from.toString());
+    if (next === undefined) left.set(from.toString(), [to.toString()]);
+    else next.push(to.toString());
+  }
+  const open = [start.toString()];
+  const path: string[] = [];
+  while (open.length > 0) {
+    const next = left.get(open.at(-1) as string)?.pop();
+    if (next === undefined) path.push(open.pop() as string);
+    else open.push(next);
+  }
+  // Two pieces that do not meet leave a gap in the path.
+  const steps = new Set(edges.map(({ from, to }) => `${from} ${to}`));
+  const isWhole = path.every((to, index) => index === path.length - 1 || steps.has(`${path[index + 1]} ${to}`));
+  return path.length === edges.length + 1 && isWhole;
 }

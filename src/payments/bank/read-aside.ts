@@ -1,46 +1,60 @@
 /** Reads a bank file in a separate process (reading/aside.ts). Refusals: those of read.ts. */
 import { BankCsvMap } from '#config/bank-csv';
 import { Amount } from '#money';
-import { readAside, readerOf } from '#reading/aside';
+import { Piece, readAside, readerOf } from '#reading/aside';
 import { BankFile } from './format.ts';
-import { ReadBankFile, readBankFile } from './read.ts';
-import { BankLine, BankStatement } from './statement.ts';
+import { BankFilePart, collectBankFile, ReadBankFile, readBankParts } from './read.ts';
 
 type Maps = Readonly<Record<string, BankCsvMap>>;
 
 /** Amounts are sent as text, because processes cannot exchange class instances. */
-type SentStatement = Omit<BankStatement, 'opening' | 'closing' | 'lines'> &
-  Readonly<{
-    opening: string | undefined;
-    closing: string | undefined;
-    lines: readonly (Omit<BankLine, 'amount'> & { readonly amount: string })[];
-  }>;
+type Sent = readonly unknown[];
+
+const PARTS_IN_A_PIECE = 200;
 
 /** The reading process imports this constant by name, so it must be exported. */
 export const bankFile = readerOf(
   import.meta.url,
   'bankFile',
-  ({ maps, ...file }: BankFile & { readonly maps: Maps }) => {
-    const { format, statements } = readBankFile(file, maps);
-    return { format, statements: statements.map(sent) };
+  function* ({ maps, ...file }: BankFile & { readonly maps: Maps }): Generator<Piece<Sent>> {
+    let piece: unknown[] = [];
+    let at = 0;
+    for (const part of readBankParts(file, maps)) {
+      piece.push(sent(part));
+      if ('at' in part) at = part.at ?? at;
+      if (piece.length < PARTS_IN_A_PIECE) continue;
+      yield { piece, at };
+      piece = [];
+    }
+    yield { piece, at: file.bytes.length };
   },
 );
 
 export async function readBankFileAside(file: BankFile, maps: Maps): Promise<ReadBankFile> {
-  const { format, statements } = await readAside(bankFile, { ...file, maps });
-  return { format, statements: statements.map(received) };
+  const parts = await readAside(bankFile, { ...file, maps });
+  return collectBankFile(received(parts));
 }
 
-const sent = ({ opening, closing, lines, ...statement }: BankStatement) => ({
-  ...{ ...statement, opening: opening?.toString(), closing: closing?.toString() },
-  lines: lines.map((line) => ({ ...line, amount: line.amount.toString() })),
-});
+const asText = (amount: Amount | undefined) => amount && [amount.toString(), amount.currency];
 
-function received({ opening, closing, lines, ...statement }: SentStatement) {
-  const { currency } = statement;
-  const amount = (text: string | undefined) => (text === undefined ? undefined : Amount.of(text, currency));
-  return {
-    ...{ ...statement, opening: amount(opening), closing: amount(closing) },
-    lines: lines.map((line) => ({ ...line, amount: Amount.of(line.amount, currency) })),
-  };
+function sent(part: BankFilePart) {
+  if ('format' in part) return part;
+  if ('statement' in part) {
+    const { opening, closing, ...statement } = part.statement;
+    return { of: part.of, statement: { ...statement, opening: asText(opening), closing: asText(closing) } };
+  }
+  const { amount, deducted, ...line } = part.line;
+  const more = deducted === undefined ? {} : { deducted: asText(deducted) };
+  return { of: part.of, line: { ...line, amount: asText(amount), ...more } };
+}
+
+function* received(parts: Sent): Generator<BankFilePart> {
+  for (const part of parts) {
+    const values = Object.values(part as object)[1] as Record<string, unknown> | undefined;
+    for (const name of ['amount', 'deducted', 'opening', 'closing']) {
+      const text = values?.[name] as [string, string] | undefined;
+      if (values !== undefined && text !== undefined) values[name] = Amount.of(...text);
+    }
+    yield part as BankFilePart;
+  }
 }

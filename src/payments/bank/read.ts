@@ -1,19 +1,23 @@
 /**
  * Reads a bank file in its format. Refusals: bank_format_not_read, bank_format_unknown, bank_map_unknown,
- * bank_file_invalid, bank_file_totals.
+ * bank_columns_missing, bank_file_invalid, bank_file_totals.
  */
+import { createHash, Hash } from 'node:crypto';
 import { BankCsvMap } from '#config/bank-csv';
-import { refuse } from '#errors/refusals';
+import { Refusal, refuse } from '#errors/refusals';
 import { refuseTooMany } from '#reading/limits';
 import { bai2 } from './bai2.ts';
-import { camt053 } from './camt053.ts';
+import { camt052, camt053, camt054 } from './camt.ts';
 import { csv } from './csv.ts';
 import { BankFile, BankFormat } from './format.ts';
-import { BankStatement } from './statement.ts';
+import { mt940, mt942 } from './mt940.ts';
+import { ofx } from './ofx.ts';
+import { BankPart, BankStatement, invalidFile, statementsOf } from './statement.ts';
 import { unreadFormatOf } from './unread-formats.ts';
+import { isZip, unzipped } from './zip.ts';
 
 /** The formats, in the order in which they are tried. */
-export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt053, csv];
+export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt052, camt054, mt940, mt942, ofx, camt053, csv];
 
 /** The part of a file that shows its format, even if a message is inside an envelope. */
 const HEAD_BYTES = 16 * 1024;
@@ -23,7 +27,41 @@ export type ReadBankFile = Readonly<{
   statements: readonly BankStatement[];
 }>;
 
-export function readBankFile(file: BankFile, maps: Readonly<Record<string, BankCsvMap>>): ReadBankFile {
+type Maps = Readonly<Record<string, BankCsvMap>>;
+
+/** What a file yields: its format, which a zip archive has once for each of its files, and its parts. */
+export type BankFilePart = BankPart | Readonly<{ format: string }>;
+
+export function readBankFile(file: BankFile, maps: Maps): ReadBankFile {
+  return collectBankFile(readBankParts(file, maps));
+}
+
+/** Collects the parts of a file. Throws what the parts throw. */
+export function collectBankFile(parts: Iterable<BankFilePart>): ReadBankFile {
+  const formats = new Set<string>();
+  function* ofStatements() {
+    for (const part of parts) {
+      if ('format' in part) formats.add(part.format);
+      else yield part;
+    }
+  }
+  const statements = statementsOf(ofStatements());
+  return { format: [...formats].join(' '), statements };
+}
+
+export function* readBankParts(file: BankFile, maps: Maps): Generator<BankFilePart> {
+  if (!isZip(file.bytes)) {
+    yield* readParts(file, maps, 0);
+    return;
+  }
+  let before = 0;
+  for (const each of unzipped(file)) {
+    before += yield* readParts({ ...file, ...each }, maps, before);
+  }
+}
+
+/** Returns the number of statements. `before` is the number of statements in other files of an archive. */
+function* readParts(file: BankFile, maps: Maps, before: number): Generator<BankFilePart, number> {
   const head = file.bytes
     .subarray(0, HEAD_BYTES)
     .toString('latin1')
@@ -39,10 +77,58 @@ export function readBankFile(file: BankFile, maps: Readonly<Record<string, BankC
   if (format === undefined) {
     throw refuse('bank_format_unknown', { file: file.name, formats: BANK_FORMATS.map(({ name }) => name) });
   }
-  const statements = format.read(file, maps);
-  refuseTooMany(
-    file.name,
-    statements.reduce((sum, { lines }) => sum + lines.length, 0),
-  );
-  return { format: format.name, statements };
+  yield { format: format.name };
+  const repeated = new RepeatedStatements();
+  let lines = 0;
+  let statements = 0;
+  try {
+    for (const part of format.read(file, maps)) {
+      if ('line' in part) lines += 1;
+      else statements += 1;
+      if (lines % 1000 === 0) refuseTooMany(file.name, lines);
+      repeated.add(part, file.name);
+      yield { ...part, of: before + part.of };
+    }
+  } catch (error) {
+    throw withFormat(error, format);
+  }
+  refuseTooMany(file.name, lines);
+  return statements;
+}
+
+/** A statement that occurs twice in a file would count its lines twice. */
+class RepeatedStatements {
+  private readonly digests = new Map<number, Hash>();
+  private readonly seen = new Map<string, number>();
+
+  add(part: BankPart, file: string) {
+    if ('line' in part) {
+      const { booked_on, direction, amount, bank_reference, raw } = part.line;
+      const digest = this.digests.get(part.of) ?? createHash('sha256');
+      this.digests.set(part.of, digest);
+      digest.update(JSON.stringify([booked_on, direction, amount.toString(), bank_reference, raw]));
+      return;
+    }
+    const digest = this.digests.get(part.of);
+    if (digest === undefined) return;
+    const { account, currency, reference, closed_on, opening, closing } = part.statement;
+    const balances = [opening?.toString(), closing?.toString()];
+    const key = JSON.stringify([account, currency, reference, closed_on, ...balances, digest.digest('hex')]);
+    const first = this.seen.get(key);
+    if (first !== undefined) {
+      throw invalidFile(file, [
+        { path: `statement ${part.of + 1}`, reason: `is statement ${first + 1} of ${account} again` },
+      ]);
+    }
+    this.seen.set(key, part.of);
+  }
+}
+
+/** Names the format in a refusal, because a user may have chosen another file than intended. */
+function withFormat(error: unknown, format: BankFormat) {
+  if (!(error instanceof Refusal) || (error.code !== 'bank_file_invalid' && error.code !== 'bank_file_totals')) {
+    return error;
+  }
+  const { file, problems, ...facts } = error.facts as Parameters<typeof refuse<'bank_file_invalid'>>[1];
+  return refuse(error.code, { file, problems, ...facts, format: format.title });
 }

@@ -27,7 +27,35 @@ export type BankStatement = Readonly<{
    * contains them as booked entries.
    */
   pending: number;
+  /** Sentences on what the file says or lacks, and what was not recorded for that reason. */
+  remarks?: readonly string[];
+  /**
+   * `interim`: an intraday report, whose entries a later statement books. `details`: the parts of entries that a
+   * statement books. The lines of both are shown and not recorded.
+   */
+  only?: 'interim' | 'details';
 }>;
+
+/**
+ * What a format yields, so that a large file is never in memory as a whole: the lines of each statement, and each
+ * statement after its lines. `of` is the number of the statement, and `at` the number of bytes that were read.
+ */
+export type BankPart = Readonly<{ of: number; at?: number }> &
+  (Readonly<{ line: BankLine }> | Readonly<{ statement: Omit<BankStatement, 'lines'> }>);
+
+export function statementsOf(parts: Iterable<BankPart>): BankStatement[] {
+  const lines = new Map<number, BankLine[]>();
+  const statements: BankStatement[] = [];
+  for (const part of parts) {
+    if ('statement' in part) statements.push({ ...part.statement, lines: lines.get(part.of) ?? [] });
+    else {
+      const those = lines.get(part.of);
+      if (those === undefined) lines.set(part.of, [part.line]);
+      else those.push(part.line);
+    }
+  }
+  return statements;
+}
 
 /** A remittance text that may contain a document number. */
 export type ReferenceField = Readonly<{
@@ -46,6 +74,10 @@ export type BankLine = Readonly<{
   direction: 'credit' | 'debit';
   amount: Amount;
   bank_reference: string | undefined;
+  /** The bank's reference of the whole entry, if the line is a part of the entry. */
+  entry_reference?: string | undefined;
+  /** Amounts beside the booked one, such as the instructed amount and the exchange rate. Recorded with the references. */
+  particulars?: readonly ReferenceField[];
   /** The remittance fields, the most reliable first. */
   references: readonly ReferenceField[];
   text: string;
@@ -61,6 +93,8 @@ export type BankLine = Readonly<{
   reversal: boolean;
   /** The reason code of a returned debit, such as R01. */
   return_code: string | undefined;
+  /** Why its payment is not applied, although it is new. */
+  held?: string;
   raw: string;
 }>;
 
@@ -114,20 +148,48 @@ export function references(
   return [...found.values()];
 }
 
+/** The fields in which a payer or a bank identifies a payment. */
+const ID_FIELDS = new Set(['EndToEndId', 'TxId', 'InstrId', 'server id', 'customer reference']);
+
+/** The bank's reference and the ids of a line. */
+export const identifiers = ({
+  bank_reference,
+  references,
+}: Readonly<{
+  bank_reference?: string | null | undefined;
+  references: readonly Partial<ReferenceField>[];
+}>): string[] => [
+  ...(bank_reference == null ? [] : [bank_reference]),
+  ...references.flatMap(({ field = '', text }) => (text !== undefined && ID_FIELDS.has(field) ? [text] : [])),
+];
+
 /**
  * Returns the identities of an account's lines, in order. An identity has the bank reference, day, direction and
  * amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
- * A line without a reference is identified by its text. Completely equal lines get a counter in their identities.
+ * A line without a reference is identified by the first id that it has, or by its text. Completely equal lines get a counter in their identities.
  */
 export function lineIdentities(lines: readonly BankLine[]) {
   const seen = new Map<string, number>();
   return lines.map((line) => {
-    const own = line.bank_reference ?? `text ${digest([line.text, line.payer_name ?? '', line.type])}`;
+    const [id] = line.references.filter(({ field }) => ID_FIELDS.has(field));
+    const own =
+      line.bank_reference ??
+      (id === undefined ? `text ${digest([line.text, line.payer_name ?? '', line.type])}` : `${id.field} ${id.text}`);
     const name = [own, line.booked_on, line.direction, line.amount.toString()].join('|');
     const count = (seen.get(name) ?? 0) + 1;
     seen.set(name, count);
     return count === 1 ? name : `${name}|${count}`;
   });
+}
+
+/**
+ * Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires, and 115 (lockbox) and 174 to 176 (check
+ * deposits) are checks. Other formats use these codes too.
+ */
+export function methodOfCode(type: string): Method | undefined {
+  if (/^(115|174|175|176)\b/.test(type)) return 'check';
+  if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
+  return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
 export function methodInWords(...texts: readonly string[]): Method {

@@ -1,0 +1,225 @@
+/**
+ * Finds lines of a file that a file in another format has already reported, so that a day told by two formats is
+ * recorded once. Two lines of one account with the same day, direction and amount are the same line
+ *
+ * 1. if they share a reference or id;
+ * 2. else if they share the counterparty's account, its name, or a number in their texts, and do not name different
+ *    documents;
+ * 3. else if both files tell the whole day: the sums of all credits and of all debits of the day are equal, and the
+ *    files state the same closing balance or have another line of the day in common. Then a batch and its parts are the
+ *    same money too.
+ *
+ * Each recorded line is found at most once. Lines that are found in none of these ways are new lines, and duplicate
+ * detection holds those with an equal amount.
+ */
+import { Transaction } from '#database/transaction';
+import { Amount } from '#money';
+import { BankLine, BankStatement, identifiers, lineIdentities, normalizeReference } from '#payments/bank/statement';
+import { findReferences } from '#payments/reference';
+import {
+  RecordedLine,
+  readAccounts,
+  readAccountsInOtherFormats,
+  readClosings,
+  readRecordedLines,
+} from './recorded-lines.sql.ts';
+
+/** Gives an account the name under which it is recorded: a bank writes its IBAN in one format and not in another. */
+export async function withRecordedAccounts(tx: Transaction, statements: readonly BankStatement[]) {
+  const recorded = (await readAccounts(tx)).map(({ account }) => account);
+  const known = new Set(recorded);
+  const byNumber = new Map(recorded.map((account) => [nationalNumber(account), account]));
+  return statements.map((statement) => {
+    const number = nationalNumber(statement.account);
+    const account = known.has(statement.account) || number.length < FULL_NUMBER ? undefined : byNumber.get(number);
+    return account === undefined ? statement : { ...statement, account };
+  });
+}
+
+/** A shorter number lacks the bank, so that two banks may have it. */
+const FULL_NUMBER = 12;
+
+/** The bank and the account number as an IBAN has them, without the letters of a bank in the United Kingdom and Ireland. */
+const nationalNumber = (account: string) =>
+  account
+    // The bank code and the account number in Germany.
+    .replace(/^(\d{8})\/(\d{1,10})$/, (_, bank: string, number: string) => bank + number.padStart(10, '0'))
+    .replace(/[^A-Z0-9]/g, '')
+    .replace(/^[A-Z]{2}\d{2}(?=[A-Z0-9]{11,30}$)/, '')
+    .replace(/^[A-Z]{4}(?=\d{14}$)/, '');
+
+export type SameLines = Readonly<{
+  /** The identity under which each line is recorded, or will be recorded. */
+  identities: ReadonlyMap<BankLine, string>;
+  recorded: ReadonlyMap<BankLine, RecordedLine>;
+  /** Lines whose money is recorded in other portions, with the recorded lines that stand for them. */
+  replaced: readonly Replacement[];
+}>;
+
+type Replacement = Readonly<{ lines: readonly BankLine[]; by: readonly RecordedLine[] }>;
+
+export async function findSameLines(
+  tx: Transaction,
+  format: string,
+  statements: readonly BankStatement[],
+): Promise<SameLines> {
+  // Equal lines are counted per account over the whole file, because a BAI2 file may have several days of one account.
+  const identities = new Map<BankLine, string>();
+  const named = [...new Set(statements.map((each) => each.account))];
+  for (const account of named) {
+    const lines = statements.filter((each) => each.account === account).flatMap((each) => each.lines);
+    for (const [index, identity] of lineIdentities(lines).entries()) identities.set(lines[index] as BankLine, identity);
+  }
+  const recorded = new Map<BankLine, RecordedLine>();
+  const replaced: Replacement[] = [];
+  const accounts = (await readAccountsInOtherFormats(tx, { accounts: named, format })).map(({ account }) => account);
+  if (accounts.length === 0) return { identities, recorded, replaced };
+  const told = statements.filter(({ account }) => accounts.includes(account));
+  const days = [...new Set(told.flatMap(({ lines }) => lines.map(({ booked_on }) => booked_on)))];
+  const known = groupBy(await readRecordedLines(tx, { accounts, days, format }), dayOf);
+  const closings = new Set((await readClosings(tx, { accounts, format })).map(closingOf));
+  const lines = told.flatMap((statement) => statement.lines.map((line) => ({ line, statement })));
+  const byDay = groupBy(lines, ({ line, statement: { account } }) =>
+    dayOf({ account, currency: line.amount.currency, booked_on: line.booked_on }),
+  );
+  for (const [day, those] of byDay) {
+    const pairs = new Pairs(
+      those.map(({ line }) => line),
+      known.get(day) ?? [],
+      identities,
+    );
+    const isClosed = those.every(({ statement }) => statesClosing(statement, closings));
+    if (isClosed || pairs.found.size > 0) pairs.matchWholeDay(replaced);
+    for (const [line, found] of pairs.found) {
+      recorded.set(line, found);
+      identities.set(line, found.identity);
+    }
+  }
+  return { identities, recorded, replaced };
+}
+
+const dayOf = ({ account, currency, booked_on }: Pick<RecordedLine, 'account' | 'currency' | 'booked_on'>) =>
+  `${account} ${currency} ${booked_on}`;
+
+const closingOf = ({
+  account,
+  currency,
+  closed_on,
+  closing,
+}: Record<'account' | 'currency' | 'closed_on' | 'closing', string>) =>
+  `${account} ${currency} ${closed_on} ${closing}`;
+
+function statesClosing({ account, currency, closing, closed_on, lines }: BankStatement, closings: ReadonlySet<string>) {
+  const last =
+    closed_on ??
+    lines
+      .map(({ booked_on }) => booked_on)
+      .sort()
+      .at(-1);
+  if (closing === undefined || last === undefined) return false;
+  return closings.has(closingOf({ account, currency, closed_on: last, closing: closing.toString() }));
+}
+
+export function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string) {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/** The pairs of the lines of one day of an account with the recorded lines of that day. */
+class Pairs {
+  readonly found = new Map<BankLine, RecordedLine>();
+  private readonly lines: readonly BankLine[];
+  private readonly known: readonly RecordedLine[];
+  private readonly taken = new Set<RecordedLine>();
+
+  constructor(lines: readonly BankLine[], known: readonly RecordedLine[], identities: ReadonlyMap<BankLine, string>) {
+    [this.lines, this.known] = [lines, known];
+    const equal = new Map(known.map((each) => [each.identity, each]));
+    for (const line of lines) {
+      const same = equal.get(identities.get(line) as string);
+      if (same !== undefined) this.take(line, same);
+    }
+    const ids = once((line: BankLine | RecordedLine) => new Set(identifiers(line).map(normalizeReference)));
+    this.match((line, each) => haveCommon(ids(line), ids(each)));
+    const parties = once(partyOf);
+    const documents = once(documentsOf);
+    const disagree = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
+      one.size > 0 && other.size > 0 && !haveCommon(one, other);
+    this.match((line, each) => haveCommon(parties(line), parties(each)) && !disagree(documents(line), documents(each)));
+  }
+
+  private take(line: BankLine, known: RecordedLine) {
+    this.found.set(line, known);
+    this.taken.add(known);
+  }
+
+  private left() {
+    return {
+      lines: this.lines.filter((line) => !this.found.has(line)),
+      known: this.known.filter((each) => !this.taken.has(each)),
+    };
+  }
+
+  private match(isSame: (line: BankLine, known: RecordedLine) => boolean) {
+    const { lines, known } = this.left();
+    const byMoney = groupBy(known, moneyOf);
+    for (const line of lines) {
+      const same = byMoney.get(moneyOf(line))?.find((each) => !this.taken.has(each) && isSame(line, each));
+      if (same !== undefined) this.take(line, same);
+    }
+  }
+
+  /** Both files tell the whole day if its sums are equal. */
+  matchWholeDay(replaced: Replacement[]) {
+    for (const direction of ['credit', 'debit'] as const) {
+      if (sumOf(this.lines, direction) !== sumOf(this.known, direction)) return;
+    }
+    this.match(() => true);
+    const { lines, known } = this.left();
+    if (lines.length > 0 && known.length > 0) replaced.push({ lines, by: known });
+  }
+}
+
+type SomeLine = BankLine | RecordedLine;
+
+export const moneyOf = ({ direction, amount }: SomeLine) => `${direction} ${amount.toString()}`;
+
+const sumOf = (lines: readonly SomeLine[], direction: SomeLine['direction']) =>
+  lines
+    .filter((each) => each.direction === direction)
+    .map((each) =>
+      typeof each.amount === 'string' ? Amount.of(each.amount, (each as RecordedLine).currency) : each.amount,
+    )
+    .reduce<Amount | undefined>((sum, each) => sum?.plus(each) ?? each, undefined)
+    ?.toString();
+
+/** Words with at least three digits, such as document numbers, and the counterparty's name and account. */
+function partyOf({ text, payer_name, payer_account, references }: SomeLine) {
+  const words = [text, ...references.map((each) => each.text ?? '')].flatMap((each) => each.split(/[\s,;:]+/));
+  const numbers = words.map(normalizeReference).filter((word) => word.length >= 6 && /(?:\d\D*){3}/.test(word));
+  const names = [payer_name, payer_account]
+    .map((each) => normalizeReference(each ?? ''))
+    .filter((each) => each.length >= 4);
+  return new Set([...numbers, ...names]);
+}
+
+const documentsOf = ({ references }: SomeLine) => {
+  const fields = references.flatMap(({ field = '', text }) => (text === undefined ? [] : [{ field, text }]));
+  return new Set(findReferences(fields).references.flatMap((each) => (each.guess === undefined ? [each.number] : [])));
+};
+
+const haveCommon = (one: ReadonlySet<string>, other: ReadonlySet<string>) => [...one].some((each) => other.has(each));
+
+function once<Of extends object, Result>(compute: (of: Of) => Result) {
+  const known = new WeakMap<Of, Result>();
+  return (of: Of) => {
+    const result = known.get(of) ?? compute(of);
+    known.set(of, result);
+    return result;
+  };
+}

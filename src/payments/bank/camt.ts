@@ -1,0 +1,299 @@
+/**
+ * The ISO 20022 messages camt.053 (statements), camt.052 (interim reports) and camt.054 (notifications with the details
+ * of entries), in versions 2 to 13. The opening balance and the entries must add up to the closing balance. Sums and
+ * numbers of entries and totals of batches are checked too. Each entry is parsed on its own, so that the memory needed
+ * does not grow with the file.
+ */
+import { FieldProblem } from '#errors/refusals';
+import { PROBLEMS_TOLD } from '#reading/limits';
+import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
+import { date, Entry, EntryReader, ReadMoney } from './camt-entries.ts';
+import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
+import { BankPart, BankStatement, invalidFile, Totals } from './statement.ts';
+import { attribute, child, EMPTY, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
+
+type Message = Readonly<{
+  name: string;
+  title: string;
+  /** The element of the message, and the element in it that corresponds to a statement. */
+  element: string;
+  statement: string;
+  only?: BankStatement['only'];
+}>;
+
+const format = (message: Message): BankFormat => ({
+  name: message.name,
+  title: message.title,
+  matches: ({ head }) =>
+    head.startsWith('<') &&
+    // The most common message, and the only one that is tried on other XML.
+    (message.only === undefined ||
+      new RegExp(`<(?:\\w+:)?${message.element}[\\s>/]|tech:xsd:${message.title}\\.`).test(head)),
+  read: (file) => readMessage(file, message),
+});
+
+export const camt053 = format({ name: 'camt053', title: 'camt.053', element: 'BkToCstmrStmt', statement: 'Stmt' });
+export const camt052 = format({
+  ...{ name: 'camt052', title: 'camt.052', element: 'BkToCstmrAcctRpt', statement: 'Rpt', only: 'interim' },
+});
+export const camt054 = format({
+  ...{ name: 'camt054', title: 'camt.054', element: 'BkToCstmrDbtCdtNtfctn', statement: 'Ntfctn', only: 'details' },
+});
+
+/** Encodings in which `<` is never a part of another character. */
+const SINGLE_BYTE = /^(?:utf-8|us-ascii|iso-?8859-\d+|latin-?1|windows-125\d)$/i;
+
+function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
+  const document = new EntriesApart(file);
+  const { skeleton } = document;
+  const root = child(skeleton, 'Document', message.element);
+  const content = root === EMPTY ? child(skeleton, ...envelopeOf(skeleton), 'Document', message.element) : root;
+  const statements = nodes(content, message.statement);
+  if (statements.length === 0) {
+    throw invalidFile(file.name, [{ path: '', reason: `has no ${message.title} statement (${message.statement})` }]);
+  }
+  const created = date({ Dt: textAt(content, 'GrpHdr', 'CreDtTm') });
+  const problems: FieldProblem[] = [];
+  const totals = new Totals();
+  const read: Omit<BankStatement, 'lines'>[] = [];
+  for (const [index, statement] of statements.entries()) {
+    const name = `statement ${index + 1}`;
+    read.push(yield* readStatement({ statement, index, name, created, document, problems, totals }));
+  }
+  if (problems.length > 0) throw invalidFile(file.name, problems);
+  totals.refuse(file.name);
+  const only = message.only === undefined ? {} : { only: message.only };
+  for (const [of, statement] of read.entries()) yield { of, statement: { ...statement, ...only } };
+}
+
+/** The element around the document, such as a business message envelope, which also has the application header. */
+const envelopeOf = (skeleton: Node) =>
+  Object.keys(skeleton)
+    .filter((name) => !name.startsWith('?'))
+    .slice(0, 1);
+
+/** An XML file of which each entry (`Ntry`) is parsed when it is read. */
+class EntriesApart {
+  readonly skeleton: Node;
+  private readonly name: string;
+  private readonly bytes: Buffer;
+  private readonly encoding: string;
+  /** For each entry: the first byte, the byte after the last, and the line of the file. */
+  private readonly places: number[] = [];
+
+  constructor(file: BankFile) {
+    this.name = file.name;
+    const declared = declaredEncoding(file.bytes);
+    const isPlain = markedEncoding(file.bytes) === undefined && SINGLE_BYTE.test(declared);
+    this.bytes = isPlain ? file.bytes : Buffer.from(decode(file, declared));
+    this.encoding = isPlain ? declared : 'utf-8';
+    const pieces: string[] = [];
+    const tag =
+      /<((?:\w+:)?)(?:BkToCstmr\w+)[\s>]/.exec(this.bytes.subarray(0, HEAD_BYTES).toString('latin1'))?.[1] ?? '';
+    let line = 1;
+    let at = 0;
+    // Entries that follow each other are one element of the skeleton, which says which entries they are.
+    let run: { first: number; lines: number } | undefined;
+    const endRun = () => {
+      const to = this.places.length / 3;
+      if (run !== undefined) pieces.push(`<Ntry from="${run.first}" to="${to}"/>${'\n'.repeat(run.lines)}`);
+      run = undefined;
+    };
+    for (;;) {
+      const from = this.nextEntry(`<${tag}Ntry`, at);
+      const end = from < 0 ? -1 : this.bytes.indexOf(`</${tag}Ntry>`, from);
+      const before = this.text(at, end < 0 ? this.bytes.length : from);
+      if (end < 0 || before.trim() !== '') {
+        endRun();
+        pieces.push(before);
+      } else if (run !== undefined) run.lines += newlines(before);
+      if (end < 0) break;
+      line += newlines(before);
+      const to = end + tag.length + '</Ntry>'.length;
+      run ??= { first: this.places.length / 3, lines: 0 };
+      this.places.push(from, to, line);
+      const lines = this.newlinesIn(from, to);
+      run.lines += lines;
+      line += lines;
+      at = to;
+    }
+    this.skeleton = this.parse(pieces.join(''), 1);
+  }
+
+  /** Yields the entries that the nodes of the skeleton stand for, with their lines in the file. */
+  *entries(stubs: readonly Node[]): Generator<Readonly<{ node: Node; line: number; at: number }>> {
+    for (const stub of stubs) {
+      for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
+        const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
+        yield { node: nodes(this.parse(this.text(from, to), line), 'Ntry')[0] ?? EMPTY, line, at: to };
+      }
+    }
+  }
+
+  private newlinesIn(from: number, to: number) {
+    let count = 0;
+    for (let at = this.bytes.indexOf(NEWLINE, from); at >= 0 && at < to; at = this.bytes.indexOf(NEWLINE, at + 1))
+      count += 1;
+    return count;
+  }
+
+  private nextEntry(tag: string, at: number) {
+    let from = this.bytes.indexOf(tag, at);
+    while (from >= 0 && !ENDS_A_NAME.has(this.bytes[from + tag.length])) from = this.bytes.indexOf(tag, from + 1);
+    return from;
+  }
+
+  private text(from: number, to: number) {
+    return decode({ name: this.name, bytes: this.bytes.subarray(from, to) }, this.encoding);
+  }
+
+  private parse(text: string, firstLine: number) {
+    try {
+      return parseXml(text);
+    } catch (error) {
+      if (!(error instanceof XmlFault)) throw error;
+      const path = error.line === undefined && firstLine === 1 ? '' : `line ${firstLine + (error.line ?? 1) - 1}`;
+      throw invalidFile(this.name, [{ path, reason: error.message }]);
+    }
+  }
+}
+
+const HEAD_BYTES = 16 * 1024;
+const NEWLINE = 0x0a;
+const ENDS_A_NAME = new Set<number | undefined>([...'> \t\r\n'].map((each) => each.charCodeAt(0)));
+const newlines = (text: string) => text.split('\n').length - 1;
+
+const declaredEncoding = (bytes: Buffer) =>
+  /^<\?xml[^>]*encoding=["']([A-Za-z0-9._-]+)["']/.exec(bytes.subarray(0, 200).toString('latin1').trimStart())?.[1] ??
+  'utf-8';
+
+type StatementSource = Readonly<{
+  statement: Node;
+  index: number;
+  name: string;
+  /** The day on which the bank wrote the file. */
+  created: string;
+  document: EntriesApart;
+  problems: FieldProblem[];
+  totals: Totals;
+}>;
+
+function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankStatement, 'lines'>> {
+  const { statement, index, name, created, document, problems, totals } = source;
+  const id = child(statement, 'Acct', 'Id');
+  const account = (textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id')).replace(/\s/g, '');
+  const path = `${name} of ${account || 'no account'}`;
+  if (account === '') problems.push({ path, reason: 'names no account (Acct/Id)' });
+  const balances = nodes(statement, 'Bal');
+  const stubs = nodes(statement, 'Ntry');
+  const currency =
+    textAt(statement, 'Acct', 'Ccy') ||
+    attribute(balances[0] ?? EMPTY, ['Amt'], 'Ccy') ||
+    attribute(document.entries(stubs).next().value?.node ?? EMPTY, ['Amt'], 'Ccy');
+  if (!isCurrency(currency)) {
+    problems.push({ path, reason: `'${currency}' is not a currency` });
+    const unread = { reference: '', opening: undefined, closing: undefined, closed_on: undefined };
+    return { account, currency, ...unread, pending: 0 };
+  }
+  const money: ReadMoney = (written, stated, where) => {
+    const text = plainDecimal(written);
+    if (stated !== '' && stated !== currency) {
+      problems.push({ path: where, reason: `is in ${stated}, but the account is in ${currency}` });
+    } else if (amountProblem(text, minorDigits(currency) as number) === undefined) return Amount.of(text, currency);
+    else problems.push({ path: where, reason: `'${text}' is not an amount in ${currency}` });
+    return Amount.zero(currency);
+  };
+  const closed = closedOn(balances);
+  const day =
+    closed ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
+  const reader = new EntryReader({ path, problems, money, totals, day });
+  const sums = new EntrySums(currency);
+  let position = 0;
+  for (const { node, line, at } of document.entries(stubs)) {
+    position += 1;
+    const entry = reader.read(node, { position, line });
+    sums.add(entry, entry.booked);
+    if (entry.booked) for (const each of entry.lines) yield { of: index, at, line: each };
+    if (problems.length >= PROBLEMS_TOLD) break;
+  }
+
+  const balance = (...codes: readonly string[]) => {
+    for (const code of codes) {
+      const found = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === code);
+      if (found === undefined) continue;
+      const amount = money(textAt(found, 'Amt'), attribute(found, ['Amt'], 'Ccy'), `${path}, balance ${code}`);
+      return textAt(found, 'CdtDbtInd') === 'DBIT' ? amount.negated() : amount;
+    }
+    return undefined;
+  };
+  const opening = balance('OPBD', 'PRCD');
+  const closing = balance('CLBD');
+  if (opening !== undefined) {
+    const found = opening.plus(sums.booked);
+    totals.expect(`${path}: closing balance (CLBD)`, closing?.toString(), found.toString());
+  }
+  const summary = child(statement, 'TxsSummry');
+  for (const [block, all] of [
+    ['TtlNtries', sums.all],
+    ['TtlCdtNtries', sums.credit],
+    ['TtlDbtNtries', sums.debit],
+  ] as const) {
+    const number = textAt(child(summary, block), 'NbOfNtries');
+    const stated = textAt(child(summary, block), 'Sum');
+    // Some banks count the transactions in the entries.
+    if (number !== '' && Number(number) !== all.transactions) {
+      totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(all.entries));
+    }
+    if (stated !== '') {
+      const amount = money(stated, '', `${path}, ${block}`);
+      totals.expect(`${path}: sum (${block})`, amount.toString(), all.sum.toString());
+    }
+  }
+  return {
+    ...{ account, currency, opening, closing, closed_on: closed },
+    reference: textAt(statement, 'Id'),
+    pending: sums.pending,
+  };
+}
+
+class EntrySums {
+  readonly all: EntrySum;
+  readonly credit: EntrySum;
+  readonly debit: EntrySum;
+  booked: Amount;
+  pending = 0;
+
+  constructor(currency: string) {
+    const none = () => ({ entries: 0, transactions: 0, sum: Amount.zero(currency) });
+    [this.all, this.credit, this.debit, this.booked] = [none(), none(), none(), Amount.zero(currency)];
+  }
+
+  add({ direction, amount, transactions }: Pick<Entry, 'direction' | 'amount' | 'transactions'>, isBooked: boolean) {
+    for (const each of [this.all, this[direction]]) {
+      each.entries += 1;
+      each.transactions += transactions;
+      each.sum = each.sum.plus(amount);
+    }
+    if (!isBooked) this.pending += 1;
+    else this.booked = direction === 'credit' ? this.booked.plus(amount) : this.booked.minus(amount);
+  }
+}
+
+interface EntrySum {
+  entries: number;
+  transactions: number;
+  sum: Amount;
+}
+
+/** An xs:decimal may have a plus sign, and no digits before or after its point. */
+export function plainDecimal(text: string) {
+  const [, whole = '', fraction = ''] = /^\+?(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
+  if (whole + fraction === '') return text;
+  return `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+function closedOn(balances: readonly Node[]) {
+  const closing = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
+  const day = closing === undefined ? '' : date(child(closing, 'Dt'));
+  return isDate(day) ? day : undefined;
+}

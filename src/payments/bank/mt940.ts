@@ -1,0 +1,300 @@
+/**
+ * MT940 (customer statements of SWIFT) and MT942 (interim reports). Each statement's opening balance and entries must
+ * add up to its closing balance; an interim report's entries must give its numbers and sums. The text of an entry
+ * (`:86:`) is read in the forms of banks in Germany and Austria (`?20`), of banks in the Netherlands (`/NAME/`), and as
+ * plain text.
+ */
+import { FieldProblem } from '#errors/refusals';
+import { PROBLEMS_TOLD } from '#reading/limits';
+import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
+import { BankFile, BankFormat, linesOf } from './format.ts';
+import { readEntryText } from './mt940-text.ts';
+import {
+  BankLine,
+  BankPart,
+  BankStatement,
+  invalidFile,
+  meaningful,
+  methodInWords,
+  references,
+  Totals,
+} from './statement.ts';
+
+const BEGINS = /^:20:/m;
+const ACCOUNT = /^:(?:25P?|28C?):/m;
+const INTERIM = /^:34F:|^\{1:[^}]*\}\{2:[IO]942/m;
+
+const matches = (isInterim: boolean) => (file: Readonly<{ head: string }>) =>
+  BEGINS.test(file.head) && ACCOUNT.test(file.head) && INTERIM.test(file.head) === isInterim;
+
+export const mt940: BankFormat = {
+  ...{ name: 'mt940', title: 'MT940', matches: matches(false) },
+  read: (file) => readMessages(file, {}),
+};
+
+export const mt942: BankFormat = {
+  ...{ name: 'mt942', title: 'MT942', matches: matches(true) },
+  read: (file) => readMessages(file, { only: 'interim' }),
+};
+
+/** A field of a message, such as `:61:`, with its continuation lines. */
+type Field = Readonly<{ tag: string; line: number; text: string[] }>;
+
+const TAG = /^:(\d{2}[A-Z]?|NS):(.*)$/;
+/** Fields after the closing balance. */
+const AFTER_CLOSING = new Set(['64', '65', '86', '13D', 'NS']);
+
+function* readMessages(file: BankFile, more: Pick<BankStatement, 'only'>): Generator<BankPart> {
+  const problems: FieldProblem[] = [];
+  const totals = new Totals();
+  const statements: Omit<BankStatement, 'lines'>[] = [];
+  let message: MessageReader | undefined;
+  let isEnveloped = false;
+  let line = 0;
+  function* end(isWhole: boolean): Generator<BankPart> {
+    if (message === undefined) return;
+    for (const each of message.end()) yield { of: statements.length, line: each };
+    statements.push({ ...message.statement(isWhole), ...more });
+    message = undefined;
+  }
+  for (const [written, at] of linesOf(file, 'utf-8', 'windows-1252')) {
+    line += 1;
+    const complain = (reason: string) => problems.push({ path: `line ${line}`, reason });
+    // The blocks of SWIFT before and after the text of a message.
+    if (/^(?:-?\}|\$)?\{1:/.test(written)) isEnveloped = true;
+    const content = written.replace(/^.*\{4:/, '').trimEnd();
+    const [, tag, rest = ''] = TAG.exec(content) ?? [];
+    if (tag === '20') {
+      if (message !== undefined && isEnveloped)
+        complain('begins a message (:20:) before the previous one has ended (-})');
+      yield* end(false);
+      message = new MessageReader(line, problems, totals);
+    }
+    if (/^-(?:\}|$)/.test(content)) yield* end(true);
+    else if (message === undefined && tag !== undefined) complain(`the field :${tag}: is outside a message (:20:)`);
+    else if (tag === undefined) message?.continue(content);
+    else {
+      const lines = (message as MessageReader).begin({ tag, line, text: [rest] });
+      for (const each of lines) yield { of: statements.length, at, line: each };
+    }
+    if (problems.length >= PROBLEMS_TOLD) break;
+  }
+  if (isEnveloped && message !== undefined)
+    problems.push({ path: 'end', reason: 'has no end (-}): the file is cut off' });
+  yield* end(false);
+  if (problems.length > 0) throw invalidFile(file.name, problems);
+  totals.refuse(file.name);
+  for (const [of, statement] of statements.entries()) yield { of, statement };
+}
+
+/** Value date, booking day, mark, funds code, amount, type, customer's reference and bank's reference. */
+const ENTRY =
+  /^(\d{6})(\d{4})?(RC|RD|EC|ED|C|D)([A-Z])?((?=[,.]?\d)\d{0,15}(?:[,.]\d*)?)([A-Z][A-Z0-9]{3})?(.*?)(?:\/\/(.*))?$/;
+const BALANCE = /^([CD])(\d{6})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
+const SUM = /^(\d{1,9})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
+
+/** Reads a message field by field. An entry is complete when the field after it and its text has begun. */
+class MessageReader {
+  private readonly begins: number;
+  private readonly problems: FieldProblem[];
+  private readonly totals: Totals;
+  /** The fields that occur once. */
+  private readonly fields = new Map<string, Field>();
+  private readonly counts = { credit: 0, debit: 0 };
+  private readonly sums = new Map<BankLine['direction'], Amount>();
+  private last: Field | undefined;
+  private booked: Field | undefined;
+  private closed = false;
+  private currency = '';
+  private pending = 0;
+
+  constructor(begins: number, problems: FieldProblem[], totals: Totals) {
+    [this.begins, this.problems, this.totals] = [begins, problems, totals];
+  }
+
+  continue(content: string) {
+    this.last?.text.push(content);
+  }
+
+  /** Returns the entry before this field, if it is complete. */
+  begin(field: Field): BankLine[] {
+    const { tag, line } = field;
+    if (this.closed && !AFTER_CLOSING.has(tag)) {
+      this.complain(line, `the field :${tag}: is after the closing balance: a message (:20:) must begin before it`);
+    }
+    this.closed ||= /^62[FM]$/.test(tag);
+    const isText = tag === '86' && this.last === this.booked;
+    const lines = isText ? [] : this.end();
+    if (tag === '61') this.booked = field;
+    else if (!isText && !this.fields.has(tag)) this.fields.set(tag, field);
+    this.last = field;
+    return lines;
+  }
+
+  /** Returns the last entry. */
+  end(): BankLine[] {
+    const { booked, last } = this;
+    this.booked = undefined;
+    if (booked === undefined) return [];
+    this.currency ||= this.statedCurrency();
+    // A currency that is missing is reported with the statement.
+    const line = isCurrency(this.currency) ? this.entry(booked, last === booked ? [] : (last?.text ?? [])) : undefined;
+    if (line === undefined) return [];
+    this.counts[line.direction] += 1;
+    this.sums.set(line.direction, (this.sums.get(line.direction) ?? Amount.zero(this.currency)).plus(line.amount));
+    return [line];
+  }
+
+  /** `isWhole`: whether the message has its last line (`-`). */
+  statement(isWhole: boolean): Omit<BankStatement, 'lines'> {
+    const { begins } = this;
+    const [account] = accountOf(this.text('25', '25P'));
+    const currency = this.currency || this.statedCurrency();
+    this.currency = currency;
+    const name = `message at line ${begins}, account ${account || 'none'}`;
+    if (account === '') this.complain(begins, 'the message names no account (:25:)');
+    if (!isCurrency(currency)) {
+      this.complain(begins, `'${currency}' is not a currency`);
+      return { account, currency, ...NOTHING };
+    }
+    const isInterim = this.field('34F') !== undefined;
+    if (isInterim && !isWhole && ['90C', '90D'].some((tag) => this.field(tag) === undefined)) {
+      this.complain(begins, 'the message has neither an end (-) nor its sums (:90C:, :90D:): it is cut off');
+    }
+    const sum = (direction: BankLine['direction']) => this.sums.get(direction) ?? Amount.zero(currency);
+    const opening = this.balance(['60F', '60M'], isInterim);
+    const closing = this.balance(['62F', '62M'], isInterim);
+    if (opening !== undefined && closing !== undefined) {
+      const found = opening.amount.plus(sum('credit')).minus(sum('debit'));
+      this.totals.expect(`${name}: closing balance (:62F:)`, closing.amount.toString(), found.toString());
+    }
+    this.checkSum(name, '90C', this.counts.credit, sum('credit'));
+    this.checkSum(name, '90D', this.counts.debit, sum('debit'));
+    return {
+      ...{ account, currency, pending: this.pending, closed_on: closing?.on },
+      ...{ reference: this.text('28C', '28'), opening: opening?.amount, closing: closing?.amount },
+    };
+  }
+
+  private statedCurrency() {
+    const stated = BALANCE.exec(this.text('60F', '60M', '62F', '62M'))?.[3] ?? /^[A-Z]{3}/.exec(this.text('34F'))?.[0];
+    return stated ?? accountOf(this.text('25', '25P'))[1] ?? '';
+  }
+
+  private field(...tags: readonly string[]) {
+    return tags.map((tag) => this.fields.get(tag)).find((field) => field !== undefined);
+  }
+
+  private text(...tags: readonly string[]) {
+    return (this.field(...tags)?.text[0] ?? '').trim();
+  }
+
+  private complain(line: number, reason: string) {
+    this.problems.push({ path: `line ${line}`, reason });
+    return undefined;
+  }
+
+  private money(written: string, line: number) {
+    const [whole = '', fraction = ''] = written.split(/[,.]/);
+    const plain = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
+    if (amountProblem(plain, minorDigits(this.currency) as number) === undefined)
+      return Amount.of(plain, this.currency);
+    return this.complain(line, `'${written}' is not an amount in ${this.currency}`);
+  }
+
+  private balance(tags: readonly string[], isOptional: boolean) {
+    const field = this.field(...tags);
+    if (field === undefined) {
+      return isOptional
+        ? undefined
+        : this.complain(this.begins, `the message has no balance (:${tags[0]}:): it is cut off`);
+    }
+    const [, mark, on = '', currency, written = ''] = BALANCE.exec(field.text[0]?.trim() ?? '') ?? [];
+    const closedOn = day(on);
+    if (mark === undefined || closedOn === undefined)
+      return this.complain(field.line, `'${field.text[0]}' is not a balance`);
+    if (currency !== this.currency)
+      return this.complain(field.line, `is in ${currency}, but the account is in ${this.currency}`);
+    const amount = this.money(written, field.line);
+    return amount && { amount: mark === 'D' ? amount.negated() : amount, on: closedOn };
+  }
+
+  /** An interim report states the number and the sum of its credits and debits. */
+  private checkSum(name: string, tag: string, count: number, total: Amount) {
+    const field = this.field(tag);
+    if (field === undefined) return;
+    const [, stated, , written = ''] = SUM.exec(field.text[0]?.trim() ?? '') ?? [];
+    if (stated === undefined) return void this.complain(field.line, `'${field.text[0]}' is not a number and a sum`);
+    const sum = this.money(written, field.line);
+    this.totals.expect(`${name}: number of entries (:${tag}:)`, String(Number(stated)), String(count));
+    this.totals.expect(`${name}: sum (:${tag}:)`, sum?.toString(), total.toString());
+  }
+
+  private entry({ line, text: [written = '', ...supplementary] }: Field, information: readonly string[]) {
+    const found = ENTRY.exec(written.trim());
+    if (found === null) return this.complain(line, `'${written}' is not an entry (:61:)`);
+    const [, valued = '', booked, mark = '', , digits = '', type = '', customer = '', bank] = found;
+    const valueOn = day(valued);
+    const bookedOn = booked === undefined ? valueOn : nearest(booked, valued);
+    if (valueOn === undefined || bookedOn === undefined)
+      return this.complain(line, `'${valued}${booked ?? ''}' is not a date`);
+    const amount = this.money(digits, line);
+    if (mark.startsWith('E')) this.pending += 1;
+    // An entry with the amount zero is a remark of the bank.
+    if (amount === undefined || amount.isZero() || mark.startsWith('E')) return undefined;
+    const told = readEntryText(information, supplementary);
+    const text = told.text || supplementary.join(' ').trim();
+    const isReversal = mark.startsWith('R');
+    const direction = mark === 'C' || mark === 'RD' ? 'credit' : 'debit';
+    return {
+      ...{ position: line, booked_on: bookedOn, value_on: valueOn, direction, amount, text },
+      bank_reference: meaningful(bank),
+      references: references([...told.references, ['customer reference', customer], ['text', supplementary.join(' ')]]),
+      particulars: references(told.particulars),
+      payer_name: told.name,
+      behind: told.behind,
+      payer_account: told.account,
+      type: [type, told.code].filter((each) => each !== '').join('/'),
+      method: methodOf(type, text),
+      reversal: isReversal || told.isReturn,
+      return_code: told.returnCode,
+      raw: [
+        `:61:${written}`,
+        ...supplementary,
+        ...information.map((each, index) => (index === 0 ? `:86:${each}` : each)),
+      ]
+        .join('\n')
+        .trimEnd(),
+    } satisfies BankLine;
+  }
+}
+
+const NOTHING = { reference: '', opening: undefined, closing: undefined, closed_on: undefined, pending: 0 };
+
+/** A received credit transfer is a wire unless the bank calls it ACH. */
+function methodOf(type: string, text: string) {
+  if (/CHK/.test(type)) return 'check';
+  const named = methodInWords(text);
+  return named === 'other' && /TRF|051|103/.test(type) ? 'wire' : named;
+}
+
+/** Returns the account without spaces, and the currency after it: `NL69INGB0123456789EUR`, `12345678 EUR`. */
+function accountOf(written: string): [account: string, currency?: string] {
+  const plain = written.replace(/\s/g, '');
+  const [, account, currency] = /^(.*\d)([A-Z]{3})$/.exec(plain) ?? [];
+  return account !== undefined && currency !== undefined && isCurrency(currency) ? [account, currency] : [plain];
+}
+
+function day(text: string) {
+  const written = `20${text.slice(0, 2)}-${text.slice(2, 4)}-${text.slice(4)}`;
+  return isDate(written) ? written : undefined;
+}
+
+/** A booking day has no year. It is near the value date. */
+function nearest(monthAndDay: string, valued: string) {
+  const year = Number(valued.slice(0, 2));
+  const distance = (on: string) => Math.abs(Date.parse(on) - Date.parse(day(valued) ?? on));
+  return [year - 1, year, year + 1]
+    .flatMap((each) => day(`${String(each).padStart(2, '0')}${monthAndDay}`) ?? [])
+    .sort((one, other) => distance(one) - distance(other))[0];
+}

@@ -1,0 +1,265 @@
+/**
+ * OFX 1 (SGML) and OFX 2 (XML), also named QFX and QBO. The format states no sum of its transactions. So each
+ * transaction must be whole, its type must not contradict its sign, and none may occur twice.
+ */
+import { isUtf8 } from 'node:buffer';
+import { FieldProblem } from '#errors/refusals';
+import { PROBLEMS_TOLD } from '#reading/limits';
+import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
+import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
+import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references } from './statement.ts';
+
+export const ofx: BankFormat = {
+  name: 'ofx',
+  title: 'OFX',
+  matches: ({ head }) => /^(?:OFXHEADER\s*:|(?:<\?xml[^>]*>\s*)?(?:<\?OFX\s|<OFX>))/i.test(head),
+  *read(file) {
+    const reader = new OfxReader();
+    for (const [text, at] of piecesOf(file)) {
+      reader.take(text);
+      for (const [of, line] of reader.lines.splice(0)) yield { of, at, line };
+      if (reader.problems.length >= PROBLEMS_TOLD) break;
+    }
+    if (reader.problems.length === 0) reader.end();
+    if (reader.problems.length > 0) throw invalidFile(file.name, reader.problems);
+    for (const [of, statement] of reader.statements.entries()) yield { of, statement };
+  },
+};
+const PIECE_BYTES = 256 * 1024;
+const BEGINS_A_TAG = '<'.charCodeAt(0);
+
+/** Yields the text in pieces that end before a tag, with the position after each piece. */
+function* piecesOf(file: BankFile): Generator<readonly [text: string, at: number]> {
+  const declared = /^CHARSET:\s*(?:ISO-)?(8859-\d+|125\d)/m.exec(file.bytes.subarray(0, 1000).toString('latin1'))?.[1];
+  const charset = (declared ?? '1252').replace(/^(?=8859)/, 'iso-').replace(/^(?=125)/, 'windows-');
+  const { name, bytes } = markedEncoding(file.bytes)?.startsWith('utf-16')
+    ? { name: file.name, bytes: Buffer.from(decode(file, 'utf-16')) }
+    : file;
+  const encoding = isUtf8(bytes) ? 'utf-8' : charset;
+  for (let from = 0; from < bytes.length; ) {
+    let to = from;
+    do {
+      to = Math.min(bytes.length, to + PIECE_BYTES);
+      if (to < bytes.length) to = Math.max(bytes.lastIndexOf(BEGINS_A_TAG, to), from);
+      // A tag is longer than a piece, or a character section (CDATA) has not ended.
+    } while (to < bytes.length && (to === from || bytes.lastIndexOf('<![CDATA[', to) > bytes.lastIndexOf(']]>', to)));
+    yield [decode({ name, bytes: bytes.subarray(from, to) }, encoding), to];
+    from = to;
+  }
+}
+
+/** An element with its text, if it is a field, or with its fields. */
+interface Element {
+  readonly name: string;
+  readonly line: number;
+  text: string;
+  children: Element[];
+}
+
+const STATEMENTS = new Set(['STMTRS', 'CCSTMTRS']);
+const TRANSACTION = 'STMTTRN';
+/** Elements that must be closed. A field without text may be left open in SGML. */
+const MUST_CLOSE = new Set([
+  ...STATEMENTS,
+  TRANSACTION,
+  'OFX',
+  'BANKTRANLIST',
+  'LEDGERBAL',
+  'BANKACCTFROM',
+  'CCACCTFROM',
+]);
+const TAG = /<(\/?)([A-Za-z0-9._]+)[^<>]*?(\/?)>((?:<!\[CDATA\[[\s\S]*?\]\]>|[^<])*)/g;
+
+/** Keeps a statement's open elements only: a transaction becomes a line when it ends. */
+class OfxReader {
+  readonly problems: FieldProblem[] = [];
+  readonly statements: Omit<BankStatement, 'lines'>[] = [];
+  /** The transactions that have ended and were not taken yet. */
+  readonly lines: (readonly [statement: number, line: BankLine])[] = [];
+  private readonly open: Element[] = [];
+  private seen = new Set<string>();
+  private line = 1;
+  private hasBegun = false;
+
+  take(text: string) {
+    let at = this.hasBegun ? 0 : Math.max(text.search(/<OFX>/i), 0);
+    this.hasBegun = true;
+    this.line += newlines(text.slice(0, at));
+    TAG.lastIndex = at;
+    for (let tag = TAG.exec(text); tag !== null; tag = TAG.exec(text)) {
+      if (tag.index !== at) this.complain('has a character < that begins no element');
+      const [whole, closing, name = '', selfClosing, content = ''] = tag;
+      if (closing === '/') this.close(name.toUpperCase());
+      else this.begin(name.toUpperCase(), plain(content), selfClosing === '/');
+      this.line += newlines(whole);
+      at = tag.index + whole.length;
+    }
+    if (at < text.trimEnd().length) this.complain('has a character < that begins no element');
+  }
+
+  end() {
+    if (this.open.length > 0) this.complain(`has no end of ${this.open.at(-1)?.name}: the file is cut off`);
+    else if (this.statements.length === 0) this.complain('has no statement of an account (STMTRS)');
+  }
+
+  private complain(reason: string, line = this.line) {
+    this.problems.push({ path: `line ${line}`, reason });
+    return undefined;
+  }
+
+  private begin(name: string, text: string, isEmpty: boolean) {
+    const parent = this.open.at(-1);
+    if (
+      parent !== undefined &&
+      (name === TRANSACTION || STATEMENTS.has(name)) &&
+      this.open.some((each) => each.name === name)
+    ) {
+      this.complain(`has a ${name} before the previous one has ended`);
+    }
+    const element: Element = { name, line: this.line, text, children: [] };
+    parent?.children.push(element);
+    if (text === '' && !isEmpty) this.open.push(element);
+  }
+
+  private close(name: string) {
+    const at = this.open.findLastIndex((each) => each.name === name);
+    const parent = this.open.at(-1);
+    if (at < 0) {
+      // The end of a field that has a text.
+      if (parent?.children.at(-1)?.name !== name || parent.children.at(-1)?.text === '')
+        this.complain(`ends a ${name} that has not begun`);
+      return;
+    }
+    while (this.open.length > at + 1) {
+      const left = this.open.pop() as Element;
+      if (MUST_CLOSE.has(left.name)) this.complain(`ends a ${name} before its ${left.name} has ended`);
+      this.open.at(-1)?.children.push(...left.children);
+      left.children = [];
+    }
+    const element = this.open.pop() as Element;
+    if (name === TRANSACTION) {
+      this.endTransaction(element);
+      this.open.at(-1)?.children.pop();
+    } else if (STATEMENTS.has(name)) this.endStatement(element);
+    else if (name === 'STATUS' && field(element, 'SEVERITY') === 'ERROR') {
+      this.complain(`the bank answered with the error ${field(element, 'CODE')} ${field(element, 'MESSAGE')}`.trim());
+    }
+  }
+
+  private endTransaction(element: Element) {
+    const statement = this.open.find((each) => STATEMENTS.has(each.name));
+    if (statement === undefined) return this.complain('has a transaction outside a statement');
+    const currency = field(statement, 'CURDEF').toUpperCase();
+    if (!isCurrency(currency)) return this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
+    const line = this.transaction(element, currency);
+    if (line !== undefined) this.lines.push([this.statements.length, line]);
+  }
+
+  private endStatement(statement: Element) {
+    const account = field(statement, 'BANKACCTFROM', 'ACCTID') || field(statement, 'CCACCTFROM', 'ACCTID');
+    const currency = field(statement, 'CURDEF').toUpperCase();
+    if (account === '') this.complain('the statement names no account (ACCTID)', statement.line);
+    if (!isCurrency(currency)) this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
+    this.statements.push({
+      ...{ account: account.replace(/\s/g, ''), currency, reference: '', closed_on: undefined },
+      // The balance may be later than the transactions.
+      ...{ opening: undefined, closing: undefined, pending: pendingOf(statement) },
+    });
+    this.seen = new Set();
+    statement.children = [];
+  }
+
+  private transaction(element: Element, currency: string): BankLine | undefined {
+    const { line } = element;
+    const of = (...path: readonly string[]) => field(element, ...path);
+    const [type, id, written] = [of('TRNTYPE').toUpperCase(), of('FITID'), of('TRNAMT')];
+    for (const name of ['TRNTYPE', 'DTPOSTED', 'TRNAMT', 'FITID']) {
+      if (of(name) === '') return this.complain(`the transaction has no ${name}`, line);
+      if (element.children.filter((each) => each.name === name).length > 1) {
+        return this.complain(`the transaction has two ${name}`, line);
+      }
+    }
+    const bookedOn = day(of('DTPOSTED'));
+    if (bookedOn === undefined) return this.complain(`'${of('DTPOSTED')}' is not a date (DTPOSTED)`, line);
+    const stated = of('CURRENCY', 'CURSYM').toUpperCase() || currency;
+    if (stated !== currency) return this.complain(`is in ${stated}, but the account is in ${currency}`, line);
+    const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d*)(?:[.,](\d*))?$/.exec(written) ?? [];
+    const decimal = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
+    if (whole + fraction === '' || amountProblem(decimal, minorDigits(currency) as number) !== undefined) {
+      return this.complain(`'${written}' is not an amount in ${currency}`, line);
+    }
+    const amount = Amount.of(decimal, currency);
+    // A transaction with the amount zero is a remark of the bank.
+    if (amount.isZero()) return undefined;
+    const direction = sign === '-' ? 'debit' : 'credit';
+    if (type === (direction === 'debit' ? 'CREDIT' : 'DEBIT')) {
+      return this.complain(`the amount ${written} contradicts the type ${type}`, line);
+    }
+    const same = `${id} ${bookedOn} ${written}`;
+    if (this.seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
+    this.seen.add(same);
+    const name = of('NAME') || of('PAYEE', 'NAME');
+    const memo = of('MEMO');
+    const text = [name, of('EXTDNAME'), memo].filter((each) => each !== '').join(' ');
+    const corrects = of('CORRECTFITID');
+    return {
+      ...{ position: line, booked_on: bookedOn, value_on: day(of('DTAVAIL')), direction, amount, text },
+      bank_reference: meaningful(id),
+      references: references([
+        ['customer reference', of('REFNUM')],
+        ['text', memo],
+        ['text', text],
+        ['check number', of('CHECKNUM')],
+        ['server id', of('SRVRTID')],
+      ]),
+      particulars: references([
+        ['exchange rate', [of('ORIGCURRENCY', 'CURSYM'), of('ORIGCURRENCY', 'CURRATE')].join(' ').trim()],
+      ]),
+      payer_name: meaningful(name),
+      payer_account: meaningful(of('BANKACCTTO', 'ACCTID').replace(/\s/g, '')),
+      type,
+      method: type === 'CHECK' ? 'check' : methodInWords(text),
+      ...{ reversal: false, return_code: direction === 'debit' ? /\bR\d\d\b/.exec(text)?.[0] : undefined },
+      ...(corrects !== '' && { held: `the bank corrects its transaction ${corrects}` }),
+      raw: rawOf(element),
+    };
+  }
+}
+
+const newlines = (text: string) => text.split('\n').length - 1;
+
+const pendingOf = (statement: Element) =>
+  statement.children
+    .filter(({ name }) => name === 'BANKTRANLISTP')
+    .reduce((sum, { children }) => sum + children.filter(({ name }) => name === 'STMTTRNP').length, 0);
+
+function field(element: Element, ...path: readonly string[]) {
+  let at: Element | undefined = element;
+  for (const name of path) at = at?.children.find((each) => each.name === name);
+  return at?.text ?? '';
+}
+
+const rawOf = ({ children }: Element): string =>
+  children
+    .map((each) => `<${each.name}>${each.text}${each.children.length > 0 ? `${rawOf(each)}</${each.name}>` : ''}`)
+    .join('\n');
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', nbsp: ' ', quot: '"', apos: "'" };
+
+const plain = (content: string) =>
+  content
+    .replace(/<!\[CDATA\[([\s\S]*?)\]\]>/g, (_, text: string) => text.replaceAll('&', '&amp;'))
+    .replace(/&(?:#(\d{1,6})|#x([0-9a-f]{1,5})|(\w+));/gi, (whole, decimal?: string, hex?: string, name?: string) => {
+      if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
+      const code = decimal === undefined ? Number.parseInt(hex as string, 16) : Number(decimal);
+      return code > 0 && code < 0x110000 ? String.fromCodePoint(code) : whole;
+    })
+    .replace(/\s+/g, ' ')
+    .trim();
+
+/** `20261007`, `20261007120000.000[-5:EST]`: the day as the bank writes it. */
+function day(text: string) {
+  const [, year, month, at] = /^(\d{4})(\d{2})(\d{2})(?:\d{2,6}(?:\.\d*)?)?\s*(?:\[[^\]]*\])?$/.exec(text) ?? [];
+  const written = `${year}-${month}-${at}`;
+  return isDate(written) ? written : undefined;
+}

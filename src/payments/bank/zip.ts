@@ -1,0 +1,64 @@
+/** Reads zip archives, in which banks deliver their files. Refusals: bank_file_invalid, bank_format_not_read. */
+import { crc32, inflateRawSync } from 'node:zlib';
+import { refuse } from '#errors/refusals';
+import { BankFile } from './format.ts';
+import { invalidFile } from './statement.ts';
+
+export const isZip = (bytes: Buffer) => bytes.subarray(0, 4).toString('latin1') === 'PK\x03\x04';
+
+const END_OF_DIRECTORY = Buffer.from('PK\x05\x06', 'latin1');
+const ENTRY_OF_DIRECTORY = 0x02014b50;
+const [STORED, DEFLATED] = [0, 8];
+/** In all files of an archive. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/** Returns the files of an archive, without folders and without what an operating system adds. */
+export function unzipped({ name: archive, bytes }: BankFile): Pick<BankFile, 'name' | 'bytes'>[] {
+  const invalid = (reason: string) => invalidFile(archive, [{ path: '', reason }]);
+  const files: Pick<BankFile, 'name' | 'bytes'>[] = [];
+  try {
+    const end = bytes.lastIndexOf(END_OF_DIRECTORY);
+    if (end < 0) throw invalid('is a zip archive that is cut off');
+    let at = bytes.readUInt32LE(end + 16);
+    let left = MOST_BYTES;
+    for (let count = bytes.readUInt16LE(end + 10); count > 0; count -= 1) {
+      if (bytes.readUInt32LE(at) !== ENTRY_OF_DIRECTORY) throw invalid('is a zip archive with a damaged directory');
+      const [flags, method] = [bytes.readUInt16LE(at + 8), bytes.readUInt16LE(at + 10)];
+      const [sum, packed, size] = [16, 20, 24].map((offset) => bytes.readUInt32LE(at + offset)) as [
+        number,
+        number,
+        number,
+      ];
+      const [nameLength, extra, comment] = [28, 30, 32].map((offset) => bytes.readUInt16LE(at + offset)) as [
+        number,
+        number,
+        number,
+      ];
+      const name = bytes.toString('utf8', at + 46, at + 46 + nameLength);
+      const local = bytes.readUInt32LE(at + 42);
+      at += 46 + nameLength + extra + comment;
+      if (/^xl\/|\[Content_Types\]\.xml$/.test(name)) {
+        throw refuse('bank_format_not_read', { file: archive, format: 'a spreadsheet', instead: 'Save it as CSV.' });
+      }
+      if (name.endsWith('/') || /(?:^|\/)(?:__MACOSX|\.)/.test(name)) continue;
+      if ((flags & 1) !== 0) throw invalid(`is a zip archive with a password. Unpack it and import ${name}`);
+      left -= size;
+      if (left < 0) throw invalid(`is a zip archive with more than ${MOST_BYTES} bytes. Import its files one by one`);
+      const from = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
+      const content = bytes.subarray(from, from + packed);
+      if (method !== STORED && method !== DEFLATED)
+        throw invalid(`is a zip archive that packs ${name} in an unknown way`);
+      const file = method === STORED ? content : inflateRawSync(content, { maxOutputLength: Math.max(size, 1) });
+      if (file.length !== size || crc32(file) !== sum) throw invalid(`is a zip archive with a damaged ${name}`);
+      if (isZip(file)) throw invalid(`is a zip archive with another one in it. Unpack it and import ${name}`);
+      files.push({ name: name.split('/').at(-1) as string, bytes: file });
+    }
+  } catch (error) {
+    if (error instanceof RangeError || (error as NodeJS.ErrnoException).code?.startsWith('Z_') === true) {
+      throw invalid('is a zip archive that is damaged');
+    }
+    throw error;
+  }
+  if (files.length === 0) throw invalid('is a zip archive without files');
+  return files;
+}

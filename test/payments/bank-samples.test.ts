@@ -1,0 +1,169 @@
+/**
+ * Samples of bank files in the shapes of many banks, each with lines and sums that samples/make.py computed before it
+ * wrote the file. Damaged copies are refused, or read exactly as far as they are whole.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { type BankCsvMap, knownBankMaps, triedBankMap } from '../../src/config/bank-csv.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
+import { Amount } from '../../src/money.ts';
+import { BANK_FORMATS, readBankFile } from '../../src/payments/bank/read.ts';
+import type { BankStatement } from '../../src/payments/bank/statement.ts';
+
+const sample = (name: string): Buffer => readFileSync(fileURLToPath(new URL(`samples/${name}`, import.meta.url)));
+
+interface Expected {
+  readonly file: string;
+  readonly format: string;
+  readonly statements: string[];
+  map: string;
+}
+
+const EXPECTED = new Map<string, Expected>();
+for (const row of sample('expected.tsv').toString().trim().split('\n').slice(1)) {
+  const [file = '', format = '', account, currency, lines, credits, debits, only, map = ''] = row.split('\t');
+  const known = EXPECTED.get(file) ?? { file, format, statements: [], map };
+  known.statements.push([account, currency, lines, credits, debits, only].join(' '));
+  EXPECTED.set(file, known);
+}
+
+/** The map of a sample: the name of a known map and what the account adds, or a map of its own. */
+function mapsOf({ map }: Pick<Expected, 'map'>): Record<string, BankCsvMap> {
+  if (map === '') return {};
+  const [name = '', text = ''] = map.split(': ');
+  const tried = triedBankMap(text, knownBankMaps()[name]);
+  if (!tried.success) throw tried.error;
+  return { own: tried.data };
+}
+
+const read = (name: string, bytes: Buffer, expected: Expected) => {
+  const maps = mapsOf(expected);
+  return readBankFile({ name, bytes, map: expected.map === '' ? undefined : 'own' }, maps);
+};
+
+function sums({ account, currency, lines, only }: BankStatement) {
+  const sum = (direction: string) =>
+    Amount.sum(
+      currency,
+      lines.filter((each) => each.direction === direction),
+      ({ amount }) => amount,
+    );
+  return [account, currency, lines.length, sum('credit'), sum('debit'), only ?? ''].join(' ');
+}
+
+test('at least 120 samples of at least 40 banks are in all formats', () => {
+  const banks = new Set([...EXPECTED.keys()].map((file) => file.split('.')[0]));
+  expect(EXPECTED.size).toBeGreaterThanOrEqual(120);
+  expect(banks.size).toBeGreaterThanOrEqual(40);
+  expect(new Set([...EXPECTED.values()].map(({ format }) => format))).toEqual(
+    new Set(BANK_FORMATS.map(({ name }) => name)),
+  );
+});
+
+test.each([...EXPECTED.keys()])('%s has the lines and sums that were written', (name) => {
+  const expected = EXPECTED.get(name) as Expected;
+  const { format, statements } = read(name, sample(name), expected);
+  expect(format).toBe(expected.format);
+  expect(statements.map(sums)).toEqual(expected.statements);
+});
+
+test.each([...EXPECTED.keys()])('%s keeps who paid, for what and with which ids', (name) => {
+  const expected = EXPECTED.get(name) as Expected;
+  const lines = read(name, sample(name), expected).statements.flatMap((statement) => statement.lines);
+  const texts = lines.map(({ text, references }) => [text, ...references.map((each) => each.text)].join(' '));
+  if (name !== 'seb.940') expect(texts.filter((text) => !/INV-2026-\d{6}/.test(text))).toEqual([]);
+});
+
+/** What became of a damaged file: refused, exact as far as it is whole, or the wrong sums. */
+function outcomeOf(name: string, bytes: Buffer) {
+  const expected = EXPECTED.get(name) as Expected;
+  try {
+    const found = read(name, bytes, expected)
+      .statements.filter(({ lines }) => lines.length > 0)
+      .map(sums);
+    return found.every((each, index) => each === expected.statements[index]) ? 'exact' : `wrong: ${found.join('; ')}`;
+  } catch (error) {
+    if (error instanceof Refusal && error.exit === 2) return 'refused';
+    throw error;
+  }
+}
+
+const withFormat = (...formats: readonly string[]) =>
+  [...EXPECTED.values()].filter(({ format }) => formats.includes(format)).map(({ file }) => file);
+
+/** The pieces of a file that can be lost or doubled: its lines, or the entries and balances of XML. */
+const piecesOf = (name: string) => {
+  const text = sample(name).toString('latin1');
+  return name.endsWith('.xml')
+    ? text.split(/(?<=<\/Ntry>|<\/Bal>)|(?=<Ntry>|<Bal>)/)
+    : name.endsWith('.bai') && !text.includes('\n')
+      ? text.split(/(?<=\/)(?=\d\d,)/)
+      : text.split(/(?<=\n)/);
+};
+
+const SIGNS: readonly (readonly [files: RegExp, sign: RegExp, swap: (found: string) => string])[] = [
+  [
+    /\.94\d$/,
+    /^(:61:\d{6}(?:\d{4})?R?)([CD])/,
+    (found) => found.replace(/[CD]$/, (each) => (each === 'C' ? 'D' : 'C')),
+  ],
+  [/\.bai$/, /^16,(165|455|142|451|195|495)/, (found) => (found.startsWith('16,1') ? '16,455' : '16,165')],
+  [/\.xml$/, /<CdtDbtInd>(CRDT|DBIT)/, (found) => (found.endsWith('CRDT') ? '<CdtDbtInd>DBIT' : '<CdtDbtInd>CRDT')],
+  [/\.(ofx|qfx|qbo)$/, /<TRNAMT>[+-]?/, (found) => (found.endsWith('-') ? '<TRNAMT>' : '<TRNAMT>-')],
+];
+
+// Without types of transactions, OFX has nothing that contradicts a sign.
+const UNTYPED = ['suncorp.ofx', 'banco-do-brasil.ofx'];
+// Without balances and totals, nothing contradicts a sign or a missing entry.
+const UNBALANCED = ['revolut.053.xml', 'natwest.bai', 'regions.bai'];
+
+describe.each([
+  ['MT940 and MT942', withFormat('mt940', 'mt942')],
+  ['OFX', withFormat('ofx')],
+  ['camt.053', withFormat('camt053').filter((name) => !UNBALANCED.includes(name))],
+  ['BAI2', withFormat('bai2')],
+])('a damaged file of %s is refused or read exactly', (_title, names) => {
+  const all = (damages: (name: string) => Iterable<Buffer>) => {
+    let tried = 0;
+    const wrong: string[] = [];
+    for (const name of names) {
+      for (const bytes of damages(name)) {
+        const outcome = outcomeOf(name, bytes);
+        if (outcome !== 'exact' && outcome !== 'refused') wrong.push(`${name} ${outcome}`);
+        tried += 1;
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(tried).toBeGreaterThan(50);
+  };
+  const latin = (pieces: readonly string[]) => Buffer.from(pieces.join(''), 'latin1');
+
+  test('cut off', () =>
+    all(function* (name) {
+      const bytes = sample(name);
+      for (let at = 1; at < bytes.length; at += 61) yield bytes.subarray(0, at);
+    }));
+
+  test('with a piece deleted', () =>
+    all(function* (name) {
+      const pieces = piecesOf(name);
+      for (const index of pieces.keys()) yield latin(pieces.toSpliced(index, 1));
+    }));
+
+  test('with a piece doubled', () =>
+    all(function* (name) {
+      const pieces = piecesOf(name);
+      for (const [index, piece] of pieces.entries()) yield latin(pieces.toSpliced(index, 0, piece));
+    }));
+
+  test('with a sign swapped', () =>
+    all(function* (name) {
+      const [, sign, swap] = SIGNS.find(([files]) => files.test(name)) ?? [];
+      const pieces = piecesOf(name);
+      if (sign === undefined || swap === undefined || UNTYPED.includes(name) || UNBALANCED.includes(name)) return;
+      for (const [index, piece] of pieces.entries()) {
+        if (sign.test(piece)) yield latin(pieces.with(index, piece.replace(sign, swap)));
+      }
+    }));
+});
