@@ -179,7 +179,7 @@ function withTax(): void {
     countries: { BE: { registration: 'BE0843766574' } },
     rules: [
       { country: 'DE', category: 'standard', rate: '19' },
-      { country: 'DE', kind: 'insurance', category: 'exempt', reason: 'Insurance, exempt from VAT' },
+      { country: 'DE', policy: 'ticket-protection', category: 'exempt', reason: 'Insurance, exempt from VAT' },
       { country: 'FR', category: 'reverse_charge', reason_code: 'VATEX-EU-AE' },
       { country: 'BE', category: 'standard', rate: '21' },
     ],

@@ -31,7 +31,7 @@ const GERMAN: Rules = [
   { country: 'DE', category: 'standard', rate: '19', from: '2026-08-01' },
   { country: 'DE', policy: 'parking', category: 'standard', rate: '7' },
   { country: 'FR', category: 'reverse_charge', reason_code: 'VATEX-EU-AE' },
-  { kind: 'insurance', country: 'AT', category: 'exempt', reason: 'Insurance, exempt from VAT' },
+  { kind: 'non_insurance', country: 'AT', category: 'exempt', reason: 'Insurance, exempt from VAT' },
 ];
 
 function configure(rules: Rules, from = '2026-07'): void {
@@ -262,7 +262,7 @@ test('a credit has the tax of its invoice, also after the rate has changed and w
 
 test('a month between two rules that do not meet stops the close, and a rerun under rules that left it out', async () => {
   configure([
-    { category: 'standard', rate: '16', until: '2026-07-30' },
+    { category: 'standard', rate: '16', until: '2026-06-30' },
     { category: 'standard', rate: '19', from: '2026-08-01' },
   ]);
   await world.rows([euros('2026-07', '100')]);
@@ -279,7 +279,7 @@ test('a month between two rules that do not meet stops the close, and a rerun un
 
 test('of 200 lines the tax is that of their sum, not the sum of rounded taxes', async () => {
   const policies = Array.from({ length: 200 }, (_, index) => ({
-    ...{ policy_id: `policy-${index}`, name: `Policy ${index}`, kind: 'insurance', partner_cut_rate: '0.30' },
+    ...{ policy_id: `policy-${index}`, name: `Policy ${index}`, kind: 'non_insurance', partner_cut_rate: '0.30' },
   }));
   configure([{ category: 'standard', rate: '19' }]);
   await world.partners([from('DE', { policies })]);
