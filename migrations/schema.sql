@@ -1,4 +1,4 @@
--- Facts: SHA-256 bbeb4384f4b5fa5bd841e8509782e0342c86b975b22631dd1269c89ab31c6f75, without the role reckoner_app 0895f4d4c9027d25c18a3cd47cc66c642334a93e1e997efb69b7944c4f66edb3
+-- Facts: SHA-256 951f2d1e6d395072dad149669e1daf78ccec656b1e2e875d5cd055490c1f5f6b, without the role reckoner_app 7627781bba8dbecac72b111e33a48a2b1c50036786565b81a5bf2bff12c38d1d
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -66,7 +66,7 @@ test('insurance is charged the standard tax only by a rule that names insurance'
   const insured = { kind: 'insurance', policy: 'cover' };
   const exempt = { kind: 'insurance', category: 'exempt', reason: 'Insurance' };
   for (const rule of [standard('19'), standard('19', { policy: 'cover' }), standard('19', { partner: 'p-1' })]) {
-    expect([ruled([rule]), ruled([rule], insured)]).toEqual([rule.policy ? undefined : '19', undefined]);
+    expect([ruled([rule]), ruled([rule], insured)]).toEqual(['policy' in rule ? undefined : '19', undefined]);
   }
   expect(ruled([standard('19'), exempt], insured)).toBe('0');
   expect(ruled([standard('18', { kind: 'insurance' })], insured)).toBe('18');

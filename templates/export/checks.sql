@@ -567,7 +567,7 @@ WHERE p.source = 'hand' AND p.account = '' AND p.method <> 'link' AND s.log_no =
   SELECT min(f.log_no) FROM payment_sources f WHERE f.payment_id = p.payment_id AND f.bank_line_id IS NOT NULL);
 CREATE TABLE entries AS
 SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on, d.partner_id, d.currency,
-       d.sign * d.invoice_amount AS amount,
+       d.sign * CASE d.purpose WHEN 'month' THEN d.gross ELSE d.invoice_amount END AS amount,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS debit,
        d.partner_id AS debit_part,
        CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
@@ -575,14 +575,22 @@ SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on,
        CASE d.purpose WHEN 'opening' THEN '' ELSE d.partner_id END AS credit_part
 FROM papers d WHERE d.document <> 'statement'
 UNION ALL
-SELECT 'document_issued', d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.sign * t.tax,
-       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
+SELECT CASE d.purpose WHEN 'month' THEN 'document_taxed' ELSE 'document_issued' END, d.log_no,
+       CASE WHEN d.purpose <> 'month' THEN d.entry_on WHEN o.reopened_on > m.last_day THEN o.reopened_on ELSE m.last_day END,
+       CASE d.purpose WHEN 'month' THEN m.last_day ELSE d.issued_on END, d.partner_id, d.currency, d.sign * t.tax,
+       CASE WHEN d.purpose = 'month' THEN 'assets:receivable:unbilled'
+            WHEN d.document = 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        d.partner_id, 'liabilities:tax',
        CASE t.country WHEN '' THEN '' ELSE t.country || ':' END || t.category || ':' || r.text
 FROM document_taxes t JOIN papers d USING (document_id) JOIN rates r ON r.rate = t.rate
+JOIN documents o ON o.document_id = d.document_id JOIN months m ON m.month = d.month
 WHERE d.document <> 'statement';
+-- While the books of the tax point are open, a void takes the tax out of them.
 CREATE TABLE void_entries AS
-SELECT 'document_voided' AS fact, v.log_no, v.entry_on, v.voided_on AS dated_on, e.partner_id, e.currency,
+SELECT CASE e.fact WHEN 'document_taxed' THEN 'document_untaxed' ELSE 'document_voided' END AS fact, v.log_no,
+       CASE WHEN e.fact <> 'document_taxed' THEN v.entry_on WHEN v.reopened_on > e.dated_on THEN v.reopened_on
+            ELSE e.dated_on END AS entry_on,
+       CASE e.fact WHEN 'document_taxed' THEN e.dated_on ELSE v.voided_on END AS dated_on, e.partner_id, e.currency,
        -e.amount AS amount, e.debit, e.debit_part, e.credit, e.credit_part
 FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;
 INSERT INTO entries SELECT * FROM void_entries;

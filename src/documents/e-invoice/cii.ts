@@ -37,7 +37,8 @@ export function writeCii(invoice: EInvoice): Buffer {
 }
 
 const compact = (date: string) => date.replaceAll('-', '');
-const dateOf = (date: string, prefix = 'udt') => el(`${prefix}:DateTimeString`, compact(date), { format: '102' });
+const dateOf = (date: string, prefix = 'udt', type = 'DateTimeString') =>
+  el(`${prefix}:${type}`, compact(date), { format: '102' });
 
 const periodOf = (period: Period | null) =>
   period === null
@@ -143,6 +144,7 @@ function settlementOf(invoice: EInvoice) {
         el('ram:BasisAmount', tax.taxable),
         el('ram:CategoryCode', tax.category),
         el('ram:ExemptionReasonCode', tax.reason_code),
+        el('ram:TaxPointDate', invoice.tax_point === null ? [] : [dateOf(invoice.tax_point, 'udt', 'DateString')]),
         tax.category === 'O' ? undefined : el('ram:RateApplicablePercent', tax.rate),
       ]),
     ),
