@@ -13,7 +13,7 @@
 
 -- The tax point of a month's document is the last day of its month. Other documents have none.
 CREATE FUNCTION tax_point(purpose text, month text) RETURNS date STABLE LANGUAGE sql
-RETURN CASE purpose WHEN 'month' THEN (month_after(month) || '-01')::date - 1 END;
+RETURN CASE purpose WHEN 'month' THEN last_day(month) END;
 
 -- A document's amounts by account, and its tax by country, category and rate (DE:standard:19). A positive amount is
 -- debited to the account. Amounts of invoices are positive, and amounts of credit notes are negative. With tax, one amount
@@ -166,6 +166,20 @@ SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
 
 UNION ALL
+-- The parts of covered sales that later months earn leave income at the end of the month that billed them, and come back
+-- at the end of the month that earns them. A reversal's parts are negative.
+SELECT e.fact, s.log_no, last_day(e.month), last_day(e.month),
+       CASE WHEN e.amount > 0 THEN 'income:sales' ELSE 'liabilities:unearned' END,
+       CASE WHEN e.amount > 0 THEN s.policy_id ELSE s.partner_id END, s.partner_id,
+       CASE WHEN e.amount > 0 THEN 'liabilities:unearned' ELSE 'income:sales' END,
+       CASE WHEN e.amount > 0 THEN s.partner_id ELSE s.policy_id END, s.partner_id,
+       s.currency, abs(e.amount), NULL, NULL, s.log_no
+FROM revenue_schedules s
+CROSS JOIN LATERAL (VALUES ('sales_deferred', s.month, s.amount), ('sales_earned', s.release_month, -s.amount))
+  AS e (fact, month, amount)
+WHERE s.release_month > s.month
+
+UNION ALL
 -- A booking moves the line's money from the account of the previous booking, or from our bank account.
 SELECT 'bank_booked', b.bank_booking_id, b.entry_on, b.booked_on,
        CASE b.direction WHEN 'debit' THEN s.to_account ELSE s.from_account END,
@@ -262,8 +276,8 @@ UNION ALL SELECT 'share_received', share_allocation_id, log_no, occurred_on, ent
 
 CREATE VIEW journal_of_facts AS
 SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.log_no, p.control,
-       p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, p.partner_id, NULL::text AS policy_id,
-       j.currency, p.amount, j.document, j.reference
+       p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, p.partner_id,
+       CASE p.control WHEN 'income:sales' THEN p.detail END AS policy_id, j.currency, p.amount, j.document, j.reference
 FROM journal_entries j
 CROSS JOIN LATERAL (VALUES
   (j.debit, j.debit_detail, j.debit_partner, j.amount),

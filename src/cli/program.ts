@@ -133,6 +133,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
       import('./commands/report/trial-balance.ts'),
+      import('./commands/report/unearned.ts'),
       import('./commands/report/bank-reconciliation.ts'),
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),

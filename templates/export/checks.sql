@@ -37,6 +37,7 @@
 -- FORM openings opening_id!:int cut_over_on:day sha256 name recorded_at:time event_id:int
 -- FORM opening_totals opening_id:int currency items:int invoices:amount credits:amount cash:amount control:amount
 -- FORM documents document_id!:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int terms_end_of_month?:flag terms_day?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?!:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
+-- FORM revenue_schedules month partner_id policy_id currency release_month amount:amount
 -- FORM skipped_numbers series first_sequence:int last_sequence:int pause_id:int recorded_at:time event_id:int
 -- FORM document_lines document_id:int position:int policy_id policy_name kind month count:int currency spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM document_taxes document_id:int position:int currency country registration name category rate:rate reduced:flag reason reason_code taxable:amount tax:amount line_positions:map
@@ -670,6 +671,14 @@ UNION ALL
 SELECT 'share_converted', s.log_no, s.entry_on, s.occurred_on, s.partner_id, s.settled_currency, s.settled_amount,
        'assets:processor', '', 'equity:conversion', ''
 FROM share_allocations s WHERE s.currency <> s.settled_currency;
+-- Covered sales leave income at the end of the month that billed them, and come back at the end of the month that earns them.
+INSERT INTO entries
+SELECT e.fact, s.log_no, m.last_day, m.last_day, s.partner_id, s.currency, e.sign * s.amount, 'income:sales', s.policy_id,
+       'liabilities:unearned', s.partner_id
+FROM revenue_schedules s
+CROSS JOIN (SELECT 'sales_deferred' AS fact, 1 AS sign UNION ALL SELECT 'sales_earned', -1) e
+JOIN months m ON m.month = CASE e.sign WHEN 1 THEN s.month ELSE s.release_month END
+WHERE s.release_month > s.month;
 -- As supplier we sell at the invoice amount; as principal at the whole price, and the partner's cut is an expense. The
 -- first close decides, because each close refuses other settings than those that were recorded.
 CREATE TABLE we_are AS
@@ -2705,6 +2714,16 @@ FROM (SELECT b.month, b.account, b.currency, b.amount AS stated, 0 AS posted FRO
         ON c.month = CASE WHEN j.month < (SELECT min(month) FROM book_closes) THEN (SELECT min(month) FROM book_closes)
                           ELSE j.month END) x
 GROUP BY month, account, currency HAVING sum(stated) <> sum(posted);
+
+-- revenue_schedule: Sales are recognized over cover only by a close that says so, in its month or later.
+-- whole
+-- columns at currency amount:amount
+SELECT 'part of ' || s.month || ' in ' || s.release_month || ' of ' || s.partner_id || ', ' || s.policy_id, s.currency,
+       s.amount
+FROM revenue_schedules s
+LEFT JOIN closed_months c ON c.month = s.month AND c.log_no < s.log_no
+LEFT JOIN details d ON d.action = 'month.close' AND d.subject = s.month AND d.path = 'recognition'
+WHERE c.log_no IS NULL OR d.value IS DISTINCT FROM 'over_cover' OR s.release_month < s.month OR s.amount = 0;
 
 -- entry_day: Each entry of the journal has a day of this century.
 -- whole

@@ -535,6 +535,13 @@ const DAMAGES: readonly Damage[] = [
      SELECT max(c.month), min(p.payment_id), 'p-3', 1 FROM book_closes c CROSS JOIN payments p`,
   ],
   [
+    'a part of covered sales that no row has',
+    'revenue_schedules_of_rows',
+    `INSERT INTO revenue_schedules (month, partner_id, policy_id, currency, release_month, amount)
+     SELECT min(c.month), min(p.partner_id), 'parking', 'USD', '2027-01', 1 FROM closed_months c CROSS JOIN policies p
+     WHERE p.policy_id = 'parking'`,
+  ],
+  [
     'an exported line of another amount',
     'gl_of_books',
     `UPDATE gl_export_lines SET amount = amount + 1 WHERE (gl_export_id, line) = (1, 1)`,

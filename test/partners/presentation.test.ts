@@ -74,7 +74,7 @@ test('it can change until there is a row, and never after', async () => {
   await expect(world.sql('DELETE FROM presentation')).rejects.toThrow(/append-only/);
 });
 
-test('a principal with tax on invoice amounts is refused with the settings, and the reason', async () => {
+test('a principal with tax on invoice amounts, or with sales over cover, is refused with the reason', async () => {
   world = await openWorld();
   const file = { issuer: {}, time_zone: 'UTC', instructions: {} };
   const tax = { from: '2026-07', rules: [{ category: 'standard', rate: '19' }] };
@@ -85,5 +85,9 @@ test('a principal with tax on invoice amounts is refused with the settings, and 
       path: ['we_are'],
       message: expect.stringMatching(/^cannot be principal where tax is configured: a principal owes tax/),
     },
+  ]);
+  const overCover = settingsSchema.safeParse({ ...file, we_are: 'principal', recognition: 'over_cover' });
+  expect(overCover.error?.issues).toMatchObject([
+    { path: ['recognition'], message: expect.stringMatching(/the partners' cuts would be costs of later months/) },
   ]);
 });

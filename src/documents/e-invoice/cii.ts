@@ -131,12 +131,12 @@ function taxIdsOf({ tax_id: taxId }: Seller, withVat: boolean) {
 }
 
 function settlementOf(invoice: EInvoice) {
-  const { currency, payment, totals, corrects } = invoice;
+  const { currency, payment, totals, corrects, tax_point: point } = invoice;
   return el('ram:ApplicableHeaderTradeSettlement', [
     el('ram:PaymentReference', payment?.reference ?? ''),
     el('ram:InvoiceCurrencyCode', currency),
     paymentOf(payment),
-    ...invoice.taxes.map((tax) =>
+    ...invoice.taxes.map((tax, index) =>
       el('ram:ApplicableTradeTax', [
         el('ram:CalculatedAmount', tax.amount),
         el('ram:TypeCode', 'VAT'),
@@ -144,7 +144,8 @@ function settlementOf(invoice: EInvoice) {
         el('ram:BasisAmount', tax.taxable),
         el('ram:CategoryCode', tax.category),
         el('ram:ExemptionReasonCode', tax.reason_code),
-        el('ram:TaxPointDate', invoice.tax_point === null ? [] : [dateOf(invoice.tax_point, 'udt', 'DateString')]),
+        // The tax point is stated once (CII-SR-461).
+        el('ram:TaxPointDate', point === null || index > 0 ? [] : [dateOf(point, 'udt', 'DateString')]),
         tax.category === 'O' ? undefined : el('ram:RateApplicablePercent', tax.rate),
       ]),
     ),
