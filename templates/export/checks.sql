@@ -2715,7 +2715,7 @@ FROM (SELECT b.month, b.account, b.currency, b.amount AS stated, 0 AS posted FRO
                           ELSE j.month END) x
 GROUP BY month, account, currency HAVING sum(stated) <> sum(posted);
 
--- revenue_schedule: Sales are recognized over cover only by a close that says so, in its month or later.
+-- revenue_schedule: Parts of covered sales are recorded only by a close over cover, for its month and later ones.
 -- whole
 -- columns at currency amount:amount
 SELECT 'part of ' || s.month || ' in ' || s.release_month || ' of ' || s.partner_id || ', ' || s.policy_id, s.currency,

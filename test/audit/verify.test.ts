@@ -60,7 +60,9 @@ beforeAll(async () => {
   await world.rows([reversal(first, { accepted_at: '2026-08-02T12:00:00Z', ...full }), quote({ partner_id: 'p-2' })]);
   await world.close();
   world.at('2026-10-01T10:00:00Z');
-  await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z' })]);
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  const cover = { cover_from: '2026-09-02', cover_to: '2027-09-01' };
+  await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z', ...cover })]);
   await sellThroughProcessor(world, '2026-09-02');
   await world.close();
   await world.deliver();
