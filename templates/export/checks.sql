@@ -2725,6 +2725,21 @@ LEFT JOIN closed_months c ON c.month = s.month AND c.log_no < s.log_no
 LEFT JOIN details d ON d.action = 'month.close' AND d.subject = s.month AND d.path = 'recognition'
 WHERE c.log_no IS NULL OR d.value IS DISTINCT FROM 'over_cover' OR s.release_month < s.month OR s.amount = 0;
 
+-- covered_within_sales: The covered sales that a close divides are not more than the policy's sales, and take back no more than its reversals.
+-- whole
+-- columns at currency divided:amount sold:amount reversed:amount
+SELECT 'sales of ' || s.month || ' of ' || s.partner_id || ', ' || s.policy_id, s.currency, s.amount,
+       coalesce(sum(CASE WHEN g.kind <> 'reversal' THEN g.invoice_amount END), 0),
+       coalesce(sum(CASE WHEN g.kind = 'reversal' THEN g.invoice_amount END), 0)
+FROM (SELECT month, partner_id, policy_id, currency, sum(amount) AS amount FROM revenue_schedules
+      GROUP BY month, partner_id, policy_id, currency) s
+LEFT JOIN closed_months c ON c.month = s.month
+LEFT JOIN row_groups g ON g.partner_id = s.partner_id AND g.policy_id = s.policy_id AND g.currency = s.currency
+  AND g.posted_month <= c.month AND g.posted_month > coalesce(c.previous, '')
+GROUP BY s.month, s.partner_id, s.policy_id, s.currency, s.amount
+HAVING s.amount > coalesce(sum(CASE WHEN g.kind <> 'reversal' THEN g.invoice_amount END), 0)
+    OR s.amount < coalesce(sum(CASE WHEN g.kind = 'reversal' THEN g.invoice_amount END), 0);
+
 -- entry_day: Each entry of the journal has a day of this century.
 -- whole
 -- columns at day_number:int
@@ -2779,6 +2794,8 @@ FROM (SELECT 'month ' || month || ' in ' || time_zone AS name FROM month_zones
       UNION ALL SELECT 'total of ' || month || ' in ' || currency FROM month_totals
       UNION ALL SELECT 'total of ' || month || ' in ' || currency || ', ' || arrangement || ', for ' || partner_id
       FROM month_partners
+      UNION ALL SELECT 'part of ' || month || ' in ' || release_month || ' of ' || partner_id || ', ' || policy_id || ', ' || currency
+      FROM revenue_schedules
       UNION ALL SELECT 'line ' || position || ' of document ' || document_id FROM document_lines
       UNION ALL SELECT 'number ' || number FROM documents
       UNION ALL SELECT 'hold of document ' || document_id || ' after hold ' || coalesce(follows, 0) FROM holds
