@@ -43,7 +43,7 @@ export const taxSheet = ({ lines }: TaxReport): Sheet => ({
 });
 
 export function describeTax({ from, to, by, lines, ties }: TaxReport) {
-  const basis = by === 'issued' ? 'documents issued' : 'supplies';
+  const basis = by === 'issued' ? 'documents issued' : 'sales';
   const title = `Tax of ${basis} from ${dateName(from)} to ${dateName(to)}`;
   if (lines.length === 0) return `${title}\n\nNo documents in this period carry tax.`;
   const rows = lines.map((line) => [

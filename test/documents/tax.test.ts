@@ -133,6 +133,25 @@ test('a sale without a rule stops the close, which names the partner, the policy
   expect(await world.documents()).toEqual([]);
 });
 
+test('insurance is not charged by a rule for all sales: the close stops, and says what to add', async () => {
+  const policies = [{ policy_id: 'cover', name: 'Cover', kind: 'insurance', partner_cut_rate: '0.30' }];
+  await world.partners([from('DE', { partner_id: 'p-ins', policies })]);
+  await world.rows([euros('2026-07', '10', { partner_id: 'p-ins', policy_id: 'cover' })]);
+  await expect(world.close()).rejects.toThrow(
+    [
+      'No tax rule applies to a sale billed in 2026-07:',
+      '  p-ins (DE), policy cover: rule 1 charges tax, and does not name "kind": "insurance", rule 2 begins on 2026-08-01; ' +
+        "the sale's tax point is 2026-07-31",
+      'In settings.json, extend the days of the rule ("from", "until"), or add a rule for those days under tax.rules.',
+      'For insurance, add a rule with "kind": "insurance", mostly of the category exempt.',
+    ].join('\n'),
+  );
+  configure([{ kind: 'insurance', category: 'exempt', reason: 'Insurance, exempt from VAT' }, ...GERMAN]);
+  await world.close();
+  expect(await document(world, INV_1)).toMatchObject({ tax: '0.00', taxTotals: [{ category: 'exempt' }] });
+  await expectVerified(world);
+});
+
 test('a reversal has the tax of what it reverses, also after the rate has changed', async () => {
   const sold = euros('2026-07', '100');
   const again = euros('2026-08', '50');
