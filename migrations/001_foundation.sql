@@ -244,6 +244,9 @@ CREATE FUNCTION month_after(month text) RETURNS text STABLE STRICT LANGUAGE sql 
   SELECT to_char((month || '-01')::date + interval '1 month', 'YYYY-MM')
 $$;
 
+CREATE FUNCTION last_day(month text) RETURNS date STABLE LANGUAGE sql
+RETURN (month_after(month) || '-01')::date - 1;
+
 -- The form of all identifiers: no two may look alike, and none may contain hidden characters. A bounded repetition in
 -- the pattern took 30 µs for each value. With length() the check takes 0.5 µs.
 CREATE FUNCTION is_identifier(value text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql

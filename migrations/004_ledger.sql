@@ -531,3 +531,53 @@ CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
 RETURN NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM archived_months);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');
 CALL grant_to_app('UPDATE', 'presentation');
+
+-- With the setting recognition: over_cover, a close divides each covered sale that it bills into the months of its cover,
+-- by days. Here are the sums of these parts. The parts of months up to the close are released in the month of the close.
+CREATE TABLE revenue_schedules (
+  month billing_month NOT NULL REFERENCES closed_months,
+  partner_id text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  release_month billing_month NOT NULL,
+  amount numeric NOT NULL CONSTRAINT revenue_schedule_not_zero CHECK (amount <> 0),
+  PRIMARY KEY (month, partner_id, policy_id, currency, release_month),
+  CONSTRAINT revenue_schedule_of_policy FOREIGN KEY (partner_id, policy_id) REFERENCES policies (partner_id, policy_id),
+  CONSTRAINT revenue_schedule_not_before_its_month CHECK (release_month >= month),
+  CONSTRAINT revenue_schedule_digits CHECK (scale(amount) <= minor_digits(currency))
+);
+CALL make_fact('revenue_schedules');
+
+-- The parts of the covered rows that a month bills, after the month that was closed before. A requote or a reversal that
+-- states no cover has that of its sale; a pro rata reversal takes back the days after its own day. A part is the
+-- difference of what is earned up to its month and before it, each rounded once, so the parts add up to the row. Rows
+-- without an end of cover, or with more than 50 years, have no parts.
+CREATE FUNCTION covered_parts(after text, billed_month text)
+RETURNS TABLE (partner_id text, policy_id text, currency text, release_month text, amount numeric) STABLE LANGUAGE sql AS $$
+  SELECT r.partner_id, r.policy_id, r.currency, greatest(m.month, billed_month),
+         sum(r.times * (round(r.invoice_amount * m.days_to / r.days, r.digits)
+                        - round(r.invoice_amount * m.days_before / r.days, r.digits)))
+  FROM (
+    SELECT e.partner_id, e.policy_id, e.currency, e.invoice_amount, c.begins, c.ends, c.ends - c.begins + 1 AS days,
+           minor_digits(e.currency) AS digits, count(*) AS times
+    FROM ledger_rows e
+    LEFT JOIN LATERAL (
+      SELECT q.cover_from, q.cover_to, g.judged_on FROM ledger_rows q
+      LEFT JOIN reversal_grounds g ON g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id AND g.ground = 'pro_rata'
+      WHERE e.cover_from IS NULL AND e.kind <> 'quote_accepted' AND q.partner_id = e.partner_id
+        AND (q.kind, own_id(q)) IN (('quote_accepted', e.quote_id), ('requote_accepted', e.requote_id))
+        AND q.cover_from IS NOT NULL
+      ORDER BY q.kind DESC LIMIT 1) AS s ON true
+    CROSS JOIN LATERAL (
+      SELECT coalesce(e.cover_from, least(greatest(s.cover_from, s.judged_on + 1), s.cover_to)) AS begins,
+             CASE WHEN e.cover_from IS NULL THEN s.cover_to ELSE e.cover_to END AS ends) AS c
+    WHERE e.posted_month > coalesce(after, '') AND e.posted_month <= billed_month AND c.ends < c.begins + 18263
+      AND e.invoice_amount <> 0
+    GROUP BY 1, 2, 3, 4, 5, 6) AS r
+  CROSS JOIN LATERAL generate_series(date_trunc('month', r.begins), r.ends, '1 month') AS b (begins)
+  CROSS JOIN LATERAL (
+    SELECT to_char(b.begins, 'YYYY-MM') COLLATE "C" AS month, greatest(b.begins::date - r.begins, 0) AS days_before,
+           least((b.begins + interval '1 month')::date - r.begins, r.days) AS days_to) AS m
+  GROUP BY 1, 2, 3, 4 HAVING sum(r.times * (round(r.invoice_amount * m.days_to / r.days, r.digits)
+                                            - round(r.invoice_amount * m.days_before / r.days, r.digits))) <> 0
+$$;

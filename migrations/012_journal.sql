@@ -11,23 +11,36 @@
 -- fact has the month of its entry_on. A statement has no entry, because its money goes from the processor to the
 -- partner.
 
--- A document's amounts by account: its net amount, and its tax by country, category and rate (DE:standard:19). A
--- positive amount is debited to the account of the document's balance. Amounts of invoices are positive, and amounts of
--- credit notes are negative. With tax, one amount of a document can have the opposite sign of the total.
+-- The tax point of a month's document is the last day of its month. Other documents have none.
+CREATE FUNCTION tax_point(purpose text, month text) RETURNS date STABLE LANGUAGE sql
+RETURN CASE purpose WHEN 'month' THEN last_day(month) END;
+
+-- A document's amounts by account, and its tax by country, category and rate (DE:standard:19). A positive amount is
+-- debited to the account. Amounts of invoices are positive, and amounts of credit notes are negative. With tax, one amount
+-- of a document can have the opposite sign of the total.
+--
+-- The tax of a document with a tax point is entered there, as unbilled, and the issue then bills the gross amount. The tax
+-- of other documents is entered at their issue.
 CREATE VIEW document_amounts AS
-SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
-       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
+SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.reopened_on, NULL::date AS tax_point, d.partner_id, d.currency,
+       d.number, s.account,
        CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
                       WHEN 'opening' THEN 'equity:opening-balances' ELSE 'assets:receivable:unbilled' END AS billed,
        CASE WHEN d.purpose <> 'opening' THEN d.partner_id END AS billed_detail,
-       document_sign(d.document) * d.invoice_amount AS amount
-FROM documents d WHERE d.document <> 'statement' AND d.invoice_amount <> 0
+       document_sign(d.document) * s.amount AS amount
+FROM documents d CROSS JOIN LATERAL (
+  SELECT CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
+         CASE d.purpose WHEN 'month' THEN d.gross ELSE d.invoice_amount END AS amount) AS s
+WHERE d.document <> 'statement' AND s.amount <> 0
 UNION ALL
-SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
-       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
+SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.reopened_on, s.tax_point, d.partner_id, d.currency, d.number,
+       CASE WHEN s.tax_point IS NOT NULL THEN 'assets:receivable:unbilled'
+            WHEN d.document = 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        'liabilities:tax', concat_ws(':', nullif(t.country, ''), t.category, trim_scale(t.rate)::text),
        document_sign(d.document) * t.tax
-FROM document_taxes t JOIN documents d USING (document_id) WHERE t.tax <> 0;
+FROM document_taxes t JOIN documents d USING (document_id)
+CROSS JOIN LATERAL (SELECT tax_point(d.purpose, d.month) AS tax_point) AS s
+WHERE t.tax <> 0;
 
 -- The payments that were recorded by hand without our bank account, with the first bank line that shows them. The move
 -- to the line's account is entered on the first day whose books were open when the line was recorded.
@@ -53,7 +66,9 @@ CREATE VIEW journal_entries (
   currency, amount, document, reference, recorded
 ) AS
 
-SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
+SELECT CASE WHEN d.tax_point IS NULL THEN 'document_issued' ELSE 'document_taxed' END, d.document_id,
+       CASE WHEN d.tax_point IS NULL THEN d.entry_on ELSE greatest(d.tax_point, d.reopened_on) END,
+       coalesce(d.tax_point, d.issued_on),
        CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
        CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
@@ -62,7 +77,10 @@ SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
 FROM document_amounts d
 
 UNION ALL
-SELECT 'document_voided', d.document_id, v.entry_on, v.voided_on,
+-- While the books of the tax point are open, a void takes the tax out of them, and the replacement enters its own there.
+SELECT CASE WHEN d.tax_point IS NULL THEN 'document_voided' ELSE 'document_untaxed' END, d.document_id,
+       CASE WHEN d.tax_point IS NULL THEN v.entry_on ELSE greatest(d.tax_point, v.reopened_on) END,
+       coalesce(d.tax_point, v.voided_on),
        CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
        CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
@@ -146,6 +164,20 @@ SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
        'assets:processor', NULL, NULL,
        o.currency, o.amount, NULL, l.bank_reference, o.log_no
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
+
+UNION ALL
+-- The parts of covered sales that later months earn leave income at the end of the month that billed them, and come back
+-- at the end of the month that earns them. A reversal's parts are negative.
+SELECT e.fact, s.log_no, last_day(e.month), last_day(e.month),
+       CASE WHEN e.amount > 0 THEN 'income:sales' ELSE 'liabilities:unearned' END,
+       CASE WHEN e.amount > 0 THEN s.policy_id ELSE s.partner_id END, s.partner_id,
+       CASE WHEN e.amount > 0 THEN 'liabilities:unearned' ELSE 'income:sales' END,
+       CASE WHEN e.amount > 0 THEN s.partner_id ELSE s.policy_id END, s.partner_id,
+       s.currency, abs(e.amount), NULL, NULL, s.log_no
+FROM revenue_schedules s
+CROSS JOIN LATERAL (VALUES ('sales_deferred', s.month, s.amount), ('sales_earned', s.release_month, -s.amount))
+  AS e (fact, month, amount)
+WHERE s.release_month > s.month
 
 UNION ALL
 -- A booking moves the line's money from the account of the previous booking, or from our bank account.
@@ -244,8 +276,8 @@ UNION ALL SELECT 'share_received', share_allocation_id, log_no, occurred_on, ent
 
 CREATE VIEW journal_of_facts AS
 SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.log_no, p.control,
-       p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, p.partner_id, NULL::text AS policy_id,
-       j.currency, p.amount, j.document, j.reference
+       p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, p.partner_id,
+       CASE p.control WHEN 'income:sales' THEN p.detail END AS policy_id, j.currency, p.amount, j.document, j.reference
 FROM journal_entries j
 CROSS JOIN LATERAL (VALUES
   (j.debit, j.debit_detail, j.debit_partner, j.amount),

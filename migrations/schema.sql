@@ -1,4 +1,4 @@
--- Facts: SHA-256 bbeb4384f4b5fa5bd841e8509782e0342c86b975b22631dd1269c89ab31c6f75, without the role reckoner_app 0895f4d4c9027d25c18a3cd47cc66c642334a93e1e997efb69b7944c4f66edb3
+-- Facts: SHA-256 563c07e24dffc1a5a9d7bd01cbd599af2f06fe224233c898a4efeadd5ca6d544, without the role reckoner_app 8b44b28693e6a877cca262ce40c29d1be4444f9ae0f9134fdcd8cffa161bc5d3
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -8,22 +8,22 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   user_roles, user_limits, user_identities, passkeys, passkey_ends, pauses, resumptions, servers, cancellation_terms,
   api_clients, client_secrets, client_revocations, signing_keys, closed_months, book_closes, book_balances, ledger_rows,
   ledger_receipts, feed_decisions, feed_statements, feed_statement_totals, held_rows, held_row_decisions,
-  reversal_grounds, quote_acceptances, requote_acceptances, month_totals, month_partners, month_zones, log_keys,
-  log_continues, log_checkpoints, log_signatures, log_stamps, logos, issuer_versions, openings, opening_totals,
-  documents, skipped_numbers, document_taxes, document_lines, voids, credit_applications, credit_releases, write_offs,
-  write_off_reversals, holds, hold_releases, portal_deliveries, invoice_disputes, invoice_dispute_closings,
-  instruction_versions, document_pdfs, document_e_invoices, email_attempts, email_bounces, payment_links,
-  payment_link_changes, payment_link_intents, payment_link_attempts, payment_link_objects, payment_link_closings,
-  payment_link_orders, payment_link_outcomes, checkouts, checkout_invoices, checkout_sessions, checkout_orders,
-  checkout_endings, bank_files, bank_statements, bank_lines, bank_statement_lines, payments, payment_sources,
-  payment_assignments, forgotten_payer_accounts, payment_applications, small_differences, payment_suggestions,
-  payment_reversals, payment_reinstatements, payment_unapplications, payouts, payout_settlements, payout_payments,
-  bank_line_outcomes, credit_refunds, credit_refund_returns, refund_matches, bank_bookings, processor_events,
-  processor_event_outcomes, disputes, dispute_outcomes, payment_exception_closings, processor_event_erasures,
-  book_open_documents, book_unapplied_cash, reminders, reminder_pauses, settlement_files, settlement_lines,
-  balance_transactions, processor_readings, share_allocations, balance_transaction_closings, reversal_evidence,
-  missing_shares, share_payments, payout_contents, account_payouts, partner_events, approval_requests,
-  approval_decisions, gl_exports, gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
+  reversal_grounds, revenue_schedules, quote_acceptances, requote_acceptances, month_totals, month_partners,
+  month_zones, log_keys, log_continues, log_checkpoints, log_signatures, log_stamps, logos, issuer_versions, openings,
+  opening_totals, documents, skipped_numbers, document_taxes, document_lines, voids, credit_applications,
+  credit_releases, write_offs, write_off_reversals, holds, hold_releases, portal_deliveries, invoice_disputes,
+  invoice_dispute_closings, instruction_versions, document_pdfs, document_e_invoices, email_attempts, email_bounces,
+  payment_links, payment_link_changes, payment_link_intents, payment_link_attempts, payment_link_objects,
+  payment_link_closings, payment_link_orders, payment_link_outcomes, checkouts, checkout_invoices, checkout_sessions,
+  checkout_orders, checkout_endings, bank_files, bank_statements, bank_lines, bank_statement_lines, payments,
+  payment_sources, payment_assignments, forgotten_payer_accounts, payment_applications, small_differences,
+  payment_suggestions, payment_reversals, payment_reinstatements, payment_unapplications, payouts, payout_settlements,
+  payout_payments, bank_line_outcomes, credit_refunds, credit_refund_returns, refund_matches, bank_bookings,
+  processor_events, processor_event_outcomes, disputes, dispute_outcomes, payment_exception_closings,
+  processor_event_erasures, book_open_documents, book_unapplied_cash, reminders, reminder_pauses, settlement_files,
+  settlement_lines, balance_transactions, processor_readings, share_allocations, balance_transaction_closings,
+  reversal_evidence, missing_shares, share_payments, payout_contents, account_payouts, partner_events,
+  approval_requests, approval_decisions, gl_exports, gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   late_requests, emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, present_user_limits,

@@ -1,6 +1,6 @@
 /** Rules of tax in the settings: which one applies, what is refused, and the tax of credit notes. */
 import { expect, test } from 'vitest';
-import { type Sale, taxNumberProblem, taxRuleFor, taxSchema } from '../src/config/tax.ts';
+import { type Sale, taxNumberProblem, taxRuleFor, taxSchema, whyNoTaxRule } from '../src/config/tax.ts';
 import { shareCredit } from '../src/documents/document-tax.ts';
 import { Amount } from '../src/money.ts';
 
@@ -43,13 +43,36 @@ test('a rule applies from its first day to its last', () => {
 test('two rules for the same sales on the same day are refused when the settings are read', () => {
   const same = [
     standard('16', { country: 'DE', until: '2026-12-31' }),
-    standard('19', { country: 'DE', from: '2026-12-31' }),
+    standard('19', { country: 'DE', from: '2026-12-01' }),
   ];
   expect(problems({ rules: same })).toEqual([
     'rules.1 applies to the same sales on the same days as rules.0: limit their dates, or leave one out',
   ]);
   expect(problems({ rules: [same[0], { ...same[1], from: '2027-01-01' }] })).toEqual([]);
   expect(problems({ rules: [same[0], { ...same[1], country: 'FR' }] })).toEqual([]);
+});
+
+test('a rule that begins or ends within a month is refused, because a month has one tax point', () => {
+  expect(problems({ rules: [standard('16', { from: '2026-08-15' })] })).toEqual([
+    'rules.0.from must be the first day of a month',
+  ]);
+  expect(problems({ rules: [standard('16', { until: '2026-08-30' })] })).toEqual([
+    'rules.0.until must be the last day of a month',
+  ]);
+  expect(problems({ rules: [standard('16', { from: '2028-02-01', until: '2028-02-29' })] })).toEqual([]);
+});
+
+test('insurance is charged the standard tax only by a rule that names insurance', () => {
+  const insured = { kind: 'insurance', policy: 'cover' };
+  const exempt = { kind: 'insurance', category: 'exempt', reason: 'Insurance' };
+  for (const rule of [standard('19'), standard('19', { policy: 'cover' }), standard('19', { partner: 'p-1' })]) {
+    expect([ruled([rule]), ruled([rule], insured)]).toEqual(['policy' in rule ? undefined : '19', undefined]);
+  }
+  expect(ruled([standard('19'), exempt], insured)).toBe('0');
+  expect(ruled([standard('18', { kind: 'insurance' })], insured)).toBe('18');
+  const { rules } = taxSchema.parse({ from: '2026-07', rules: [standard('19')] });
+  const sale = { partner: 'p-1', country: 'DE', date: '2026-07-31', ...insured };
+  expect(whyNoTaxRule({ rules }, sale)).toBe('rule 1 charges tax, and does not name "kind": "insurance"');
 });
 
 test('what a category cannot be is refused with its place', () => {

@@ -20,6 +20,7 @@ import * as payments from './checks/payments.ts';
 import { findChangedPdfs } from './checks/pdfs.ts';
 import { PERSONAL_TEXTS_KEPT_OR_ERASED } from './checks/personal-texts.ts';
 import { checkQuery } from './checks/query.ts';
+import { REVENUE_SCHEDULES_OF_ROWS } from './checks/revenue-schedules.ts';
 import { findChangedSchema } from './checks/schema.ts';
 import * as splits from './checks/splits.ts';
 import { findWrongMonthZones } from './checks/time-zones.ts';
@@ -50,6 +51,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'actions_compared', run: checkQuery(ACTIONS_COMPARED) },
   { name: 'rows_at_offered_prices', beside: true, run: checkQuery(ROWS_AT_OFFERED_PRICES) },
   { name: 'open_items_of_closed_books', run: checkQuery(OPEN_ITEMS_OF_CLOSED_BOOKS) },
+  { name: 'revenue_schedules_of_rows', run: checkQuery(REVENUE_SCHEDULES_OF_ROWS) },
   { name: 'gl_export_files_as_written', run: findChangedGlFiles },
   { name: 'link_payments_recorded_once', run: checkQuery(payments.LINK_PAYMENTS_RECORDED_ONCE) },
   { name: 'link_payments_proved', run: checkQuery(delivery.LINK_PAYMENTS_PROVED) },

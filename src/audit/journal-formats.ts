@@ -68,9 +68,12 @@ const escaped = (detail: string) =>
 
 const hexed = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
+/** The account of tax has parts below it that form a tree, such as `liabilities:tax:DE:standard:19`. */
+const TAX = 'liabilities:tax';
+
 /** For example `assets:receivable:billed:p-1`. */
 export const accountName = ({ control, detail }: Pick<Account, 'control' | 'detail'>) =>
-  detail === '' ? control : `${control}:${escaped(detail)}`;
+  detail === '' ? control : `${control}:${control === TAX ? detail : escaped(detail)}`;
 
 const line = (posting: Posting, assertion = '') => `    ${accountName(posting)}    ${exact(posting)}${assertion}\n`;
 
@@ -118,17 +121,19 @@ export const HLEDGER: JournalFormat = {
 // --- beancount ---
 
 /**
- * Each part of a beancount account has letters, digits and hyphens and begins with a capital. In a beancount account, a
- * detail is written as `Id-` followed by its text. A hyphen in the detail becomes two hyphens, and any other character
- * becomes a hyphen and its code in four hexadecimal digits.
+ * Each part of a beancount account has letters, digits and hyphens and begins with a capital or a digit. A detail is
+ * written as `Id-` followed by its text. A hyphen in the detail becomes two hyphens, and any other character becomes a
+ * hyphen and its code in four hexadecimal digits. The parts of tax are written as they are, 7.75 as 7-75.
  */
 export const beancountAccount = ({ control, detail }: Pick<Account, 'control' | 'detail'>) => {
-  const words = control.split(':').map((word) => word[0]?.toUpperCase() + word.slice(1));
+  if (control === TAX) return accountName({ control, detail }).split(':').map(capitalized).join(':');
   const own = detail.replace(/[^A-Za-z0-9]/g, (character) =>
     character === '-' ? '--' : `-${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  return [...words, ...(detail === '' ? [] : [`Id-${own}`])].join(':');
+  return [...control.split(':').map(capitalized), ...(detail === '' ? [] : [`Id-${own}`])].join(':');
 };
+
+const capitalized = (word: string) => `${word[0]?.toUpperCase()}${word.slice(1).replace(/[._]/g, '-')}`;
 
 const beancountLine = (posting: Posting) => `  ${beancountAccount(posting)}  ${exact(posting)}\n`;
 

@@ -127,12 +127,13 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   reminder: ['Pause and resume the reminders of a partner', () => ['reminder.pause', 'reminder.resume']],
   statement: ['E-mail account statements to partners', () => ['statement.send']],
   report: [
-    'Show a report: position, aging, account statement, trial balance, close, coverage, tax, cash application, access',
+    'Show a report: position, aging, account statement, trial balance, close, coverage, tax, unearned sales, cash application, access',
     () => [
       import('./commands/report/position.ts'),
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
       import('./commands/report/trial-balance.ts'),
+      import('./commands/report/unearned.ts'),
       import('./commands/report/bank-reconciliation.ts'),
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),

@@ -41,6 +41,7 @@ import {
 } from './feeds.ts';
 import { holdDocuments } from './holds.ts';
 import {
+  insertRevenueSchedules,
   LedgerState,
   readLedgerState,
   readOpenMonthsWithRows,
@@ -145,9 +146,11 @@ export async function closeNext(tx: Transaction, given: IssueContext, request: C
   const decision = decisionFor(feeds, request);
   const without = missingFeeds(feeds).map(({ partner_id }) => partner_id);
   const missing = feeds.empty || without.length > 0 ? { without, empty: feeds.empty } : {};
+  const { recognition } = context.settings;
+  const stated = { ...missing, ...(recognition === 'over_cover' && { recognition }) };
   const details = request.preview
-    ? missing
-    : { ...missing, ...(await identity(tx, context)), ...(await approvalsAt(tx, context)) };
+    ? stated
+    : { ...stated, ...(await identity(tx, context)), ...(await approvalsAt(tx, context)) };
   const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
     recordEvent(tx, context.actor, { action: 'month.close', subject: month, details, now }),
   );
@@ -161,6 +164,7 @@ export async function closeNext(tx: Transaction, given: IssueContext, request: C
   await recordClosedMonth(tx, { ...batch, previous });
   failpoint('close.recorded');
   await insertMonthTotals(tx, { month });
+  if (recognition === 'over_cover') await insertRevenueSchedules(tx, { month, previous });
   // A preview takes no checkpoint, because the previewed month may not have ended.
   if (!request.preview) {
     await checkpointMonth(tx, context, { month, previous, now: batch.now });

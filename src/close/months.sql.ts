@@ -44,6 +44,13 @@ export const recordClosedMonth = executing<{ previous: Month | null } & IssueBat
           WHERE p.inactive_since IS NULL AND p.partner_id NOT IN (SELECT partner_id FROM pg_temp.draft_lines))
   FROM pg_temp.draft_lines`);
 
+/** Records the parts of a closed month's covered sales, by the month that earns them. */
+export const insertRevenueSchedules = executing<{ month: Month; previous: Month | null }>(`
+  INSERT INTO revenue_schedules (month, partner_id, policy_id, currency, release_month, amount)
+  SELECT :month, partner_id, policy_id, currency, release_month, trim_scale(amount)
+  FROM covered_parts(:previous::text, :month)
+  ORDER BY partner_id COLLATE "C", policy_id COLLATE "C", currency, release_month`);
+
 export async function readIssueDays(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
   const rows = await query<{ month: Month; issued_on: string }>(
     tx,

@@ -44,7 +44,12 @@ export const CONTROL_ACCOUNTS: Readonly<Record<string, string>> = {
   ...{ 'assets:receivable:processor': 'Due from the processor', 'assets:bank': 'Bank' },
   ...{ 'assets:processor': 'Balance at the processor', 'assets:transfers': 'Transfers between bank accounts' },
   ...{ 'liabilities:unapplied': 'Unapplied cash', 'liabilities:partner-credit': 'Partner credit' },
-  ...{ 'liabilities:tax': 'Tax', 'income:sales': 'Sales', 'income:adjustments': 'Adjustments' },
+  ...{
+    'liabilities:tax': 'Tax',
+    'liabilities:unearned': 'Unearned sales',
+    'income:sales': 'Sales',
+    'income:adjustments': 'Adjustments',
+  },
   ...{ 'income:interest': 'Interest', 'expenses:partner-cut': "Partners' cut", 'expenses:bad-debts': 'Bad debts' },
   ...{ 'expenses:bank-charges': 'Bank charges', 'expenses:processor-fees': 'Processor fees' },
   ...{ 'equity:conversion': 'Currency conversion', 'equity:opening-balances': 'Opening balances' },

@@ -223,6 +223,8 @@ export const settingsSchema = z
     credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
     /** Whether we are the principal, or supply partners who sell at their own price (docs/settings.md). */
     we_are: z.enum(['supplier_to_partner', 'principal']).default('supplier_to_partner'),
+    /** When sales are income: in the month that bills them, or over the days of their cover (docs/revenue.md). */
+    recognition: z.enum(['at_sale', 'over_cover']).default('at_sale'),
     /** docs/tax.md; null: documents state no tax. */
     tax: taxSchema.nullable().default(null),
     partner_id_header: z
@@ -249,12 +251,23 @@ export const settingsSchema = z
     approvals: approvalsSchema.default({}),
     approvals_expire_days: z.int().min(1).max(366).default(14),
   })
-  .superRefine(({ we_are: weAre, tax }, context) => {
-    if (weAre !== 'principal' || tax === null) return;
-    const message =
-      'cannot be principal where tax is configured: a principal owes tax on the whole price, and tax is calculated on the ' +
-      'invoice amount, which is what a supplier_to_partner sells for';
-    context.addIssue({ code: 'custom', path: ['we_are'], message });
+  .superRefine(({ we_are: weAre, tax, recognition }, context) => {
+    if (weAre !== 'principal') return;
+    const complain = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    if (tax !== null) {
+      complain(
+        'we_are',
+        'cannot be principal where tax is configured: a principal owes tax on the whole price, and tax is calculated on ' +
+          'the invoice amount, which is what a supplier_to_partner sells for',
+      );
+    }
+    if (recognition === 'over_cover') {
+      complain(
+        'recognition',
+        "cannot be over_cover where we_are is principal: the partners' cuts would be costs of later months, and only " +
+          'the sales of a supplier_to_partner are divided',
+      );
+    }
   });
 
 export type WrittenSettings = z.output<typeof settingsSchema>;

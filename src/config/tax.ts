@@ -3,7 +3,7 @@
  * tax law (docs/tax.md).
  */
 import { z } from 'zod';
-import { isDate, isMonth, Month } from '#month';
+import { isDate, isMonth, lastDay, Month } from '#month';
 import { reasonCodeProblem } from './e-invoice.ts';
 import { line } from './validation.ts';
 
@@ -70,6 +70,11 @@ const ruleSchema = z
     if (explained && rule.reason_code) {
       const problem = reasonCodeProblem(rule.reason_code, VAT_CATEGORIES[rule.category]);
       if (problem !== undefined) complain('reason_code', problem);
+    }
+    // The tax point of a sale is the last day of its month, so part of a month would have no rule, or the wrong one.
+    if (rule.from?.endsWith('-01') === false) complain('from', 'must be the first day of a month');
+    if (rule.until !== null && lastDay(rule.until.slice(0, 7) as Month) !== rule.until) {
+      complain('until', 'must be the last day of a month');
     }
     if (rule.from !== null && rule.until !== null && rule.until < rule.from) complain('until', 'is before from');
   })
@@ -204,26 +209,34 @@ const appliesTo = (rule: TaxRule, sale: Sale) =>
 const weightOf = (rule: TaxRule) =>
   SELECTORS.reduce((weight, selector) => weight * 2 + (rule[selector] === undefined ? 0 : 1), 0);
 
-/** The most specific rule for a sale, or undefined. */
+/** Most countries exempt insurance from VAT, so only a rule that names insurance charges the standard tax for it. */
+const chargesInsurance = (rule: TaxRule, { kind }: Sale) =>
+  kind === 'insurance' && rule.category === 'standard' && rule.kind !== 'insurance';
+
+/** The most specific rule for a sale. Undefined if there is none, or if it would charge insurance without naming it. */
 export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule | undefined {
-  return rules
+  const best = rules
     .filter((rule) => appliesTo(rule, sale))
     .reduce<TaxRule | undefined>(
       (best, rule) => (best === undefined || weightOf(rule) > weightOf(best) ? rule : best),
       undefined,
     );
+  return best !== undefined && chargesInsurance(best, sale) ? undefined : best;
 }
 
 /**
- * The rules that would apply on other days, such as `rule 3 begins on 2026-11-01`, numbered from 1; empty if there are
- * none.
+ * Why rules for a sale do not apply, such as `rule 3 begins on 2026-11-01`, numbered from 1; empty if there are none.
  */
-export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale) {
+export function whyNoTaxRule({ rules }: Pick<Tax, 'rules'>, sale: Sale) {
   return rules
     .flatMap((rule, at) => {
       if (!isFor(rule, sale)) return [];
-      const days = (rule.from ?? '') > sale.date ? `begins on ${rule.from}` : `ended on ${rule.until}`;
-      return [`rule ${at + 1} ${days}`];
+      if (!appliesTo(rule, sale)) {
+        return [
+          `rule ${at + 1} ${(rule.from ?? '') > sale.date ? `begins on ${rule.from}` : `ended on ${rule.until}`}`,
+        ];
+      }
+      return chargesInsurance(rule, sale) ? [`rule ${at + 1} charges tax, and does not name "kind": "insurance"`] : [];
     })
     .join(', ');
 }

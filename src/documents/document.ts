@@ -100,6 +100,7 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
     ...(row.terms_end_of_month && { terms_end_of_month: true }),
     ...(row.terms_day !== null && { terms_day: row.terms_day }),
     ...(row.due_date_kept && { due_date_kept: true }),
+    ...(row.by_principal && { by_principal: true }),
     sandbox: row.sandbox,
     issuer: {
       legal_name: issuer.legal_name,

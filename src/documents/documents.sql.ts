@@ -27,6 +27,8 @@ export type DocumentRow = Readonly<{
   terms_day: number | null;
   /** That of the invoice that it replaces, which the document's own terms would contradict. */
   due_date_kept: boolean;
+  /** Whether we are the principal, and the partner's cut is a commission. */
+  by_principal: boolean;
   enrollments: number;
   spot_price: string;
   partner_cut: string;
@@ -152,7 +154,8 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL') =>
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.terms_end_of_month, d.terms_day,
             coalesce(d.due_on <> due_date(d.issued_on, d.terms_days, d.terms_end_of_month, d.terms_day), false)
-              AS due_date_kept, d.enrollments, d.spot_price, d.partner_cut,
+              AS due_date_kept, coalesce((SELECT we_are FROM presentation) = 'principal', false) AS by_principal,
+            d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,
             d.partner_name,
             personal(d.contact_name) AS contact_name, d.address_line1, d.address_line2,

@@ -55,6 +55,8 @@ export type DocumentSnapshot = Partial<DocumentTax> &
     terms_day?: number | null;
     /** A replacement's terms would contradict a due date that was kept from the replaced invoice. */
     due_date_kept?: boolean;
+    /** We sell to the consumer, so the partner's cut is its commission. */
+    by_principal?: boolean;
     sandbox: boolean;
     issuer: Readonly<{
       legal_name: string;

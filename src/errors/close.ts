@@ -98,29 +98,30 @@ export const CLOSE = {
       policy_id: string;
       country: string;
       date: string;
-      /** The tax rules that would apply on other days. */
-      other_days: string;
+      /** Why rules that are for the sale do not apply: they are for other days, or do not name insurance. */
+      why: string;
     }[];
   }>((f) => {
-    const named = f.lines.slice(0, 10).map(({ partner_id, policy_id, country, date, other_days: other }) => {
+    const named = f.lines.slice(0, 10).map(({ partner_id, policy_id, country, date, why }) => {
       const sale = `${partner_id} (${country || 'no country'}), policy ${policy_id}`;
-      return other === '' ? `${sale}, on ${date}` : `${sale}: ${other}; the sale's tax point is ${date}`;
+      return why === '' ? `${sale}, on ${date}` : `${sale}: ${why}; the sale's tax point is ${date}`;
     });
     const rest = f.lines.length - named.length;
-    const some = (isDated: boolean) => f.lines.some(({ other_days }) => (other_days !== '') === isDated);
+    const remedies = [
+      [
+        /\d$/,
+        'In settings.json, extend the days of the rule ("from", "until"), or add a rule for those days under tax.rules.',
+      ],
+      [/"kind"/, 'For insurance, add a rule with "kind": "insurance", mostly of the category exempt.'],
+      [
+        /^$/,
+        'Under tax.rules in settings.json, add a rule for each, or one rule that names no partner, policy or country.',
+      ],
+    ] as const;
     return [
       `No tax rule applies to ${f.lines.length === 1 ? 'a sale' : `${f.lines.length} sales`} billed in ${f.month}:`,
       ...[...named, ...(rest > 0 ? [`and ${rest} more`] : [])].map((line) => `  ${line}`),
-      ...(some(true)
-        ? [
-            'In settings.json, extend the days of the rule ("from", "until"), or add a rule for those days under tax.rules.',
-          ]
-        : []),
-      ...(some(false)
-        ? [
-            'Under tax.rules in settings.json, add a rule for each, or one rule that names no partner, policy or country.',
-          ]
-        : []),
+      ...remedies.filter(([form]) => f.lines.some(({ why }) => form.test(why))).map(([, remedy]) => remedy),
     ].join('\n');
   }),
   we_are_fixed: refused([

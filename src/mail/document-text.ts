@@ -58,6 +58,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts) {
     enrollments: rows ? locale.number(String(snapshot.enrollments)) : '',
     spotPrice: rows && presented.showsSales ? amount(snapshot.spotPrice) : '',
     partnerCut: rows && presented.showsSales ? amount(snapshot.partnerCut) : '',
+    byPrincipal: snapshot.by_principal ?? false,
     invoiceAmount: amount(snapshot.invoiceAmount),
     taxes: presented.tax.steps.map((each) => ({ label: each.label, amount: locale.amount(each.amount) })),
     taxNotes: presented.tax.notes,

@@ -10,7 +10,7 @@ import { LOG_SIGNING_KEY_FILE } from '#config/log-key';
 import { missingSettings } from '#config/missing-settings';
 import { refusePageOverrides } from '#config/overrides';
 import { Settings } from '#config/settings';
-import { rulesOfOtherDays, Tax, taxRuleFor } from '#config/tax';
+import { Tax, taxRuleFor, whyNoTaxRule } from '#config/tax';
 import { Transaction } from '#database/transaction';
 import { readPresentBuyers } from '#delivery/documents.sql';
 import { lacksOfPartner, PresentBuyer } from '#delivery/e-invoice';
@@ -43,6 +43,8 @@ export type Readiness = Readonly<{
   missing: readonly Gap[];
   /** The amounts for which there is a payment link, by currency. Empty unless a processor makes the links. */
   link_limits: Readonly<Record<string, string>>;
+  /** The partners whose policies are insurance, with taxes on premiums, which Reckoner does not calculate. */
+  premium_taxes_not_calculated: readonly string[];
 }>;
 
 export async function readReadiness(
@@ -77,6 +79,9 @@ export async function readReadiness(
     ],
     link_limits:
       limits === undefined ? {} : Object.fromEntries(currencies.map(([currency]) => [currency, limits(currency)])),
+    premium_taxes_not_calculated: partners
+      .filter(({ policies }) => policies.some(({ kind }) => kind === 'insurance'))
+      .map(({ partner_id }) => partner_id),
   };
 }
 
@@ -234,11 +239,11 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
     .flatMap(({ partner_id: id, address_country: country, tax_id: taxId, e_invoice: eInvoice, policies }) => {
       const ruled = policies.map((policy) => {
         const sale = { partner: id, policy: policy.id, kind: policy.kind, country, date };
-        return { policy: policy.id, rule: taxRuleFor(tax, sale), otherDays: rulesOfOtherDays(tax, sale) };
+        return { policy: policy.id, rule: taxRuleFor(tax, sale), why: whyNoTaxRule(tax, sale) };
       });
       const missing = ruled
         .filter(({ rule }) => rule === undefined)
-        .map(({ policy, otherDays }) => (otherDays === '' ? policy : `${policy} (${otherDays})`));
+        .map(({ policy, why }) => (why === '' ? policy : `${policy} (${why})`));
       const outside = ruled.filter(({ rule }) => rule?.category === 'outside_scope').map(({ policy }) => policy);
       const isMixed = eInvoice !== 'none' && outside.length > 0 && outside.length + missing.length < ruled.length;
       const isReversed = ruled.some(({ rule }) => rule?.category === 'reverse_charge');

@@ -37,6 +37,7 @@
 -- FORM openings opening_id!:int cut_over_on:day sha256 name recorded_at:time event_id:int
 -- FORM opening_totals opening_id:int currency items:int invoices:amount credits:amount cash:amount control:amount
 -- FORM documents document_id!:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int terms_end_of_month?:flag terms_day?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?!:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
+-- FORM revenue_schedules month partner_id policy_id currency release_month amount:amount
 -- FORM skipped_numbers series first_sequence:int last_sequence:int pause_id:int recorded_at:time event_id:int
 -- FORM document_lines document_id:int position:int policy_id policy_name kind month count:int currency spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM document_taxes document_id:int position:int currency country registration name category rate:rate reduced:flag reason reason_code taxable:amount tax:amount line_positions:map
@@ -567,7 +568,7 @@ WHERE p.source = 'hand' AND p.account = '' AND p.method <> 'link' AND s.log_no =
   SELECT min(f.log_no) FROM payment_sources f WHERE f.payment_id = p.payment_id AND f.bank_line_id IS NOT NULL);
 CREATE TABLE entries AS
 SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on, d.partner_id, d.currency,
-       d.sign * d.invoice_amount AS amount,
+       d.sign * CASE d.purpose WHEN 'month' THEN d.gross ELSE d.invoice_amount END AS amount,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS debit,
        d.partner_id AS debit_part,
        CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
@@ -575,14 +576,22 @@ SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on,
        CASE d.purpose WHEN 'opening' THEN '' ELSE d.partner_id END AS credit_part
 FROM papers d WHERE d.document <> 'statement'
 UNION ALL
-SELECT 'document_issued', d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currency, d.sign * t.tax,
-       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
+SELECT CASE d.purpose WHEN 'month' THEN 'document_taxed' ELSE 'document_issued' END, d.log_no,
+       CASE WHEN d.purpose <> 'month' THEN d.entry_on WHEN o.reopened_on > m.last_day THEN o.reopened_on ELSE m.last_day END,
+       CASE d.purpose WHEN 'month' THEN m.last_day ELSE d.issued_on END, d.partner_id, d.currency, d.sign * t.tax,
+       CASE WHEN d.purpose = 'month' THEN 'assets:receivable:unbilled'
+            WHEN d.document = 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        d.partner_id, 'liabilities:tax',
        CASE t.country WHEN '' THEN '' ELSE t.country || ':' END || t.category || ':' || r.text
 FROM document_taxes t JOIN papers d USING (document_id) JOIN rates r ON r.rate = t.rate
+JOIN documents o ON o.document_id = d.document_id JOIN months m ON m.month = d.month
 WHERE d.document <> 'statement';
+-- While the books of the tax point are open, a void takes the tax out of them.
 CREATE TABLE void_entries AS
-SELECT 'document_voided' AS fact, v.log_no, v.entry_on, v.voided_on AS dated_on, e.partner_id, e.currency,
+SELECT CASE e.fact WHEN 'document_taxed' THEN 'document_untaxed' ELSE 'document_voided' END AS fact, v.log_no,
+       CASE WHEN e.fact <> 'document_taxed' THEN v.entry_on WHEN v.reopened_on > e.dated_on THEN v.reopened_on
+            ELSE e.dated_on END AS entry_on,
+       CASE e.fact WHEN 'document_taxed' THEN e.dated_on ELSE v.voided_on END AS dated_on, e.partner_id, e.currency,
        -e.amount AS amount, e.debit, e.debit_part, e.credit, e.credit_part
 FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;
 INSERT INTO entries SELECT * FROM void_entries;
@@ -662,6 +671,14 @@ UNION ALL
 SELECT 'share_converted', s.log_no, s.entry_on, s.occurred_on, s.partner_id, s.settled_currency, s.settled_amount,
        'assets:processor', '', 'equity:conversion', ''
 FROM share_allocations s WHERE s.currency <> s.settled_currency;
+-- Covered sales leave income at the end of the month that billed them, and come back at the end of the month that earns them.
+INSERT INTO entries
+SELECT e.fact, s.log_no, m.last_day, m.last_day, s.partner_id, s.currency, e.sign * s.amount, 'income:sales', s.policy_id,
+       'liabilities:unearned', s.partner_id
+FROM revenue_schedules s
+CROSS JOIN (SELECT 'sales_deferred' AS fact, 1 AS sign UNION ALL SELECT 'sales_earned', -1) e
+JOIN months m ON m.month = CASE e.sign WHEN 1 THEN s.month ELSE s.release_month END
+WHERE s.release_month > s.month;
 -- As supplier we sell at the invoice amount; as principal at the whole price, and the partner's cut is an expense. The
 -- first close decides, because each close refuses other settings than those that were recorded.
 CREATE TABLE we_are AS
@@ -2698,6 +2715,31 @@ FROM (SELECT b.month, b.account, b.currency, b.amount AS stated, 0 AS posted FRO
                           ELSE j.month END) x
 GROUP BY month, account, currency HAVING sum(stated) <> sum(posted);
 
+-- revenue_schedule: Parts of covered sales are recorded only by a close over cover, for its month and later ones.
+-- whole
+-- columns at currency amount:amount
+SELECT 'part of ' || s.month || ' in ' || s.release_month || ' of ' || s.partner_id || ', ' || s.policy_id, s.currency,
+       s.amount
+FROM revenue_schedules s
+LEFT JOIN closed_months c ON c.month = s.month AND c.log_no < s.log_no
+LEFT JOIN details d ON d.action = 'month.close' AND d.subject = s.month AND d.path = 'recognition'
+WHERE c.log_no IS NULL OR d.value IS DISTINCT FROM 'over_cover' OR s.release_month < s.month OR s.amount = 0;
+
+-- covered_within_sales: The covered sales that a close divides are not more than the policy's sales, and take back no more than its reversals.
+-- whole
+-- columns at currency divided:amount sold:amount reversed:amount
+SELECT 'sales of ' || s.month || ' of ' || s.partner_id || ', ' || s.policy_id, s.currency, s.amount,
+       coalesce(sum(CASE WHEN g.kind <> 'reversal' THEN g.invoice_amount END), 0),
+       coalesce(sum(CASE WHEN g.kind = 'reversal' THEN g.invoice_amount END), 0)
+FROM (SELECT month, partner_id, policy_id, currency, sum(amount) AS amount FROM revenue_schedules
+      GROUP BY month, partner_id, policy_id, currency) s
+LEFT JOIN closed_months c ON c.month = s.month
+LEFT JOIN row_groups g ON g.partner_id = s.partner_id AND g.policy_id = s.policy_id AND g.currency = s.currency
+  AND g.posted_month <= c.month AND g.posted_month > coalesce(c.previous, '')
+GROUP BY s.month, s.partner_id, s.policy_id, s.currency, s.amount
+HAVING s.amount > coalesce(sum(CASE WHEN g.kind <> 'reversal' THEN g.invoice_amount END), 0)
+    OR s.amount < coalesce(sum(CASE WHEN g.kind = 'reversal' THEN g.invoice_amount END), 0);
+
 -- entry_day: Each entry of the journal has a day of this century.
 -- whole
 -- columns at day_number:int
@@ -2752,6 +2794,8 @@ FROM (SELECT 'month ' || month || ' in ' || time_zone AS name FROM month_zones
       UNION ALL SELECT 'total of ' || month || ' in ' || currency FROM month_totals
       UNION ALL SELECT 'total of ' || month || ' in ' || currency || ', ' || arrangement || ', for ' || partner_id
       FROM month_partners
+      UNION ALL SELECT 'part of ' || month || ' in ' || release_month || ' of ' || partner_id || ', ' || policy_id || ', ' || currency
+      FROM revenue_schedules
       UNION ALL SELECT 'line ' || position || ' of document ' || document_id FROM document_lines
       UNION ALL SELECT 'number ' || number FROM documents
       UNION ALL SELECT 'hold of document ' || document_id || ' after hold ' || coalesce(follows, 0) FROM holds

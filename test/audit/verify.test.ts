@@ -60,7 +60,9 @@ beforeAll(async () => {
   await world.rows([reversal(first, { accepted_at: '2026-08-02T12:00:00Z', ...full }), quote({ partner_id: 'p-2' })]);
   await world.close();
   world.at('2026-10-01T10:00:00Z');
-  await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z' })]);
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  const cover = { cover_from: '2026-09-02', cover_to: '2027-09-01' };
+  await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z', ...cover })]);
   await sellThroughProcessor(world, '2026-09-02');
   await world.close();
   await world.deliver();
@@ -533,6 +535,13 @@ const DAMAGES: readonly Damage[] = [
     'open_items_of_closed_books',
     `INSERT INTO book_unapplied_cash (month, payment_id, partner_id, amount)
      SELECT max(c.month), min(p.payment_id), 'p-3', 1 FROM book_closes c CROSS JOIN payments p`,
+  ],
+  [
+    'a part of covered sales that no row has',
+    'revenue_schedules_of_rows',
+    `INSERT INTO revenue_schedules (month, partner_id, policy_id, currency, release_month, amount)
+     SELECT min(c.month), min(p.partner_id), 'parking', 'USD', '2027-01', 1 FROM closed_months c CROSS JOIN policies p
+     WHERE p.policy_id = 'parking'`,
   ],
   [
     'an exported line of another amount',

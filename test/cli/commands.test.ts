@@ -303,6 +303,7 @@ test('init --check lists what production still needs, by setting, currency and p
       ...['address.line1', 'address.city', 'address.country'].map((needs) => ({ scope: 'partner', id: 'p-2', needs })),
     ],
     link_limits: {},
+    premium_taxes_not_calculated: [],
   });
 });
 

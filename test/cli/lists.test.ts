@@ -69,6 +69,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'report cash-application': 'month,credits,',
   'report access': 'login,name,role,',
   'report tax': 'country,category,rate,currency,',
+  'report unearned': 'partner_id,name,policy_id,currency,unearned,',
 };
 
 for (const [command, columns] of Object.entries(SHEETS)) {

@@ -62,7 +62,7 @@ test('the order of a policy is printed with its name, and a rerun prints another
     {
       policy_id: 'ticket-protection',
       name: 'Ticket Protection',
-      kind: 'insurance',
+      kind: 'non_insurance',
       partner_cut_rate: '0.3',
       purchase_order,
     },
@@ -120,7 +120,7 @@ test('name, address, terms, tax fields, policy names and issuer stay as issued w
       lines: [{ policy_name: 'Ticket Protection' }],
     },
   ]);
-  const policies = [{ policy_id: 'ticket-protection', name: 'New', kind: 'insurance', partner_cut_rate: '0.5' }];
+  const policies = [{ policy_id: 'ticket-protection', name: 'New', kind: 'non_insurance', partner_cut_rate: '0.5' }];
   const address = { line1: '2 Elsewhere', city: 'Boston', country: 'US' };
   const details = {
     name: 'Other, Inc.',

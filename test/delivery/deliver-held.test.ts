@@ -206,7 +206,7 @@ test('a name in letters that no font has: held with these letters, and sent once
       {
         policy_id: 'ticket-protection',
         name: 'チケット保険',
-        kind: 'insurance',
+        kind: 'non_insurance',
         active: true,
         partner_cut_rate: '0.30',
       },

@@ -1,9 +1,11 @@
 /** Partners that ask for e-invoices get them with their documents; what a profile demands and nobody knows holds the e-mail. */
+
 import { expect, test } from 'vitest';
 import { findChangedEInvoices } from '../../src/audit/checks/e-invoices.ts';
 import { settingsSchema } from '../../src/config/settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
+import { lastDay } from '../../src/month.ts';
 import { readReadiness } from '../../src/reports/readiness.ts';
 import { refund, sale } from '../documents/correcting.ts';
 import { BELGIAN, extracted, FRENCH, GERMAN, SELLER, sellAs } from '../support/e-invoice-partners.ts';
@@ -179,7 +181,7 @@ function withTax(): void {
     countries: { BE: { registration: 'BE0843766574' } },
     rules: [
       { country: 'DE', category: 'standard', rate: '19' },
-      { country: 'DE', kind: 'insurance', category: 'exempt', reason: 'Insurance, exempt from VAT' },
+      { country: 'DE', policy: 'ticket-protection', category: 'exempt', reason: 'Insurance, exempt from VAT' },
       { country: 'FR', category: 'reverse_charge', reason_code: 'VATEX-EU-AE' },
       { country: 'BE', category: 'standard', rate: '21' },
     ],
@@ -190,7 +192,17 @@ function withTax(): void {
 const CODES: Readonly<Record<string, string>> = { standard: 'S', exempt: 'E', reverse_charge: 'AE' };
 
 /** What its e-invoice shall state. A credit against an invoice has no lines of its own: it has one for each rate. */
-function statedIn({ document, net, tax, gross, amount_due, taxTotals = [], lines }: DocumentJson): Stated {
+function statedIn({
+  document,
+  month,
+  credits,
+  net,
+  tax,
+  gross,
+  amount_due,
+  taxTotals = [],
+  lines,
+}: DocumentJson): Stated {
   const code = (category = '') => CODES[category] ?? category;
   const known = (amount = 'none') => amount;
   return {
@@ -198,6 +210,7 @@ function statedIn({ document, net, tax, gross, amount_due, taxTotals = [], lines
     tax: known(tax),
     gross: known(gross),
     due: known(document === 'invoice' ? amount_due : gross),
+    taxPoint: credits === null ? lastDay(month) : '',
     taxes: taxTotals.map((total) => [code(total.category), total.rate, total.taxable, total.tax, total.reason]),
     lines:
       lines.length > 0

@@ -14,7 +14,7 @@ const INV_1 = 'INV-2026-000001';
 const TERMS = { window_days: 60, after_window: 'none', cut: 'in_proportion' };
 const policies = [
   {
-    ...{ policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'insurance', partner_cut_rate: '0.30' },
+    ...{ policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'non_insurance', partner_cut_rate: '0.30' },
     cancellation: TERMS,
   },
 ];

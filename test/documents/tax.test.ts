@@ -8,9 +8,12 @@ import { documentSnapshot } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { renderDocumentEmail } from '../../src/mail/document-text.ts';
 import { templatesOf } from '../../src/mail/templates.ts';
+import { lastDay, type Month } from '../../src/month.ts';
 import { type CloseReport, readCloseReport } from '../../src/reports/close.ts';
 import { describeClose } from '../../src/reports/close-text.ts';
+import type { TaxPeriod } from '../../src/reports/tax.sql.ts';
 import { readTaxReport } from '../../src/reports/tax.ts';
+import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { needs, tool } from '../support/tools.ts';
@@ -31,7 +34,7 @@ const GERMAN: Rules = [
   { country: 'DE', category: 'standard', rate: '19', from: '2026-08-01' },
   { country: 'DE', policy: 'parking', category: 'standard', rate: '7' },
   { country: 'FR', category: 'reverse_charge', reason_code: 'VATEX-EU-AE' },
-  { kind: 'insurance', country: 'AT', category: 'exempt', reason: 'Insurance, exempt from VAT' },
+  { kind: 'non_insurance', country: 'AT', category: 'exempt', reason: 'Insurance, exempt from VAT' },
 ];
 
 function configure(rules: Rules, from = '2026-07'): void {
@@ -128,6 +131,25 @@ test('a sale without a rule stops the close, which names the partner, the policy
     facts: { lines: [{ partner_id: 'p-es', policy_id: 'ticket-protection', country: 'ES', date: '2026-07-31' }] },
   });
   expect(await world.documents()).toEqual([]);
+});
+
+test('insurance is not charged by a rule for all sales: the close stops, and says what to add', async () => {
+  const policies = [{ policy_id: 'cover', name: 'Cover', kind: 'insurance', partner_cut_rate: '0.30' }];
+  await world.partners([from('DE', { partner_id: 'p-ins', policies })]);
+  await world.rows([euros('2026-07', '10', { partner_id: 'p-ins', policy_id: 'cover' })]);
+  await expect(world.close()).rejects.toThrow(
+    [
+      'No tax rule applies to a sale billed in 2026-07:',
+      '  p-ins (DE), policy cover: rule 1 charges tax, and does not name "kind": "insurance", rule 2 begins on 2026-08-01; ' +
+        "the sale's tax point is 2026-07-31",
+      'In settings.json, extend the days of the rule ("from", "until"), or add a rule for those days under tax.rules.',
+      'For insurance, add a rule with "kind": "insurance", mostly of the category exempt.',
+    ].join('\n'),
+  );
+  configure([{ kind: 'insurance', category: 'exempt', reason: 'Insurance, exempt from VAT' }, ...GERMAN]);
+  await world.close();
+  expect(await document(world, INV_1)).toMatchObject({ tax: '0.00', taxTotals: [{ category: 'exempt' }] });
+  await expectVerified(world);
 });
 
 test('a reversal has the tax of what it reverses, also after the rate has changed', async () => {
@@ -262,7 +284,7 @@ test('a credit has the tax of its invoice, also after the rate has changed and w
 
 test('a month between two rules that do not meet stops the close, and a rerun under rules that left it out', async () => {
   configure([
-    { category: 'standard', rate: '16', until: '2026-07-30' },
+    { category: 'standard', rate: '16', until: '2026-06-30' },
     { category: 'standard', rate: '19', from: '2026-08-01' },
   ]);
   await world.rows([euros('2026-07', '100')]);
@@ -279,7 +301,7 @@ test('a month between two rules that do not meet stops the close, and a rerun un
 
 test('of 200 lines the tax is that of their sum, not the sum of rounded taxes', async () => {
   const policies = Array.from({ length: 200 }, (_, index) => ({
-    ...{ policy_id: `policy-${index}`, name: `Policy ${index}`, kind: 'insurance', partner_cut_rate: '0.30' },
+    ...{ policy_id: `policy-${index}`, name: `Policy ${index}`, kind: 'non_insurance', partner_cut_rate: '0.30' },
   }));
   configure([{ category: 'standard', rate: '19' }]);
   await world.partners([from('DE', { policies })]);
@@ -435,24 +457,78 @@ test('the close report says that its amounts are before tax, and how much tax th
   expect(describeClose(untaxed)).not.toContain('tax');
 });
 
-test('the tax report ties to the journal, and credit notes and voids lower it', async () => {
-  const report = () => world.database.reading((tx) => readTaxReport(tx, { from: '2026-08-01', to: '2026-08-31' }));
+test('the tax of a sale is in its own month, and that of a credit in the month of the credit', async () => {
+  const report = (by: TaxPeriod['by'], month: string) =>
+    world.database.reading((tx) => readTaxReport(tx, { from: `${month}-01`, to: lastDay(month as Month), by }));
+  const balances = async (asOf: string) => {
+    const { accounts } = await world.database.reading((tx) =>
+      readTrialBalance(tx, { asOf, today: '2026-10-15', detail: true }),
+    );
+    return Object.fromEntries(
+      accounts.map(({ account, debit, credit }) => [account, credit === '0.00' ? debit : `-${credit}`]),
+    );
+  };
+  const late = euros('2026-07', '10');
   await world.rows([euros('2026-07', '100'), euros('2026-07', '50', { policy_id: 'parking' })]);
   await world.close();
   const line = { country: 'DE', category: 'standard', currency: 'EUR' };
-  expect(await report()).toMatchObject({
+  const july = {
     ties: true,
     lines: [
-      { ...line, rate: '16', issued: 1, voided: 0, taxable: '100.00', tax: '16.00' },
+      { ...line, rate: '16', issued: 1, voided: 0, taxable: '100.00', late: '0.00', tax: '16.00' },
       { ...line, rate: '7', taxable: '50.00', tax: '3.50' },
     ],
+  };
+  expect(await report('tax-point', '2026-07')).toMatchObject(july);
+  expect(await report('issued', '2026-07')).toMatchObject({ ties: true, lines: [] });
+  expect(await report('issued', '2026-08')).toMatchObject(july);
+  expect(await balances('2026-07-31')).toMatchObject({
+    'assets:receivable:unbilled:p-1': '169.50',
+    'liabilities:tax:DE:standard:16': '-16.00',
+    'liabilities:tax:DE:standard:7': '-3.50',
   });
+  await world.closeBooks('2026-07');
   await action.credit(INV_1, '15');
-  expect(await report()).toMatchObject({
+  expect(await report('tax-point', '2026-07')).toMatchObject(july);
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([late, euros('2026-08', '20')]);
+  await world.close();
+  // Late, July's sale has July's rate, in the first month that is open.
+  expect(await report('tax-point', '2026-08')).toMatchObject({
     ties: true,
     lines: [
-      { rate: '16', issued: 2, taxable: '90.00', tax: '14.40' },
-      { rate: '7', taxable: '45.00', tax: '3.15' },
+      { rate: '19', taxable: '20.00', late: '0.00', tax: '3.80' },
+      { rate: '16', issued: 2, taxable: '0.00', late: '10.00', tax: '0.00' },
+      { rate: '7', taxable: '-5.00', tax: '-0.35' },
     ],
   });
+  expect(await balances('2026-08-31')).toMatchObject({ 'assets:receivable:unbilled:p-1': '35.40' });
+  await expectVerified(world);
+});
+
+test('a void takes tax out of its month while the books are open, and afterwards out of the first open month', async () => {
+  const july = () =>
+    world.database.reading((tx) => readTaxReport(tx, { from: '2026-07-01', to: '2026-07-31', by: 'tax-point' }));
+  await world.rows([euros('2026-07', '100')]);
+  await world.close();
+  await action.voided(INV_1);
+  expect(await july()).toMatchObject({ ties: true, lines: [{ issued: 1, voided: 1, taxable: '0.00', tax: '0.00' }] });
+  configure([{ category: 'standard', rate: '10' }]);
+  await action.rerun(INV_1);
+  const replaced = {
+    ties: true,
+    lines: [
+      { rate: '16', tax: '0.00' },
+      { rate: '10', taxable: '100.00', tax: '10.00' },
+    ],
+  };
+  expect(await july()).toMatchObject(replaced);
+  await world.closeBooks('2026-07');
+  await action.voided('INV-2026-000002');
+  expect(await july()).toMatchObject(replaced);
+  const august = await world.database.reading((tx) =>
+    readTaxReport(tx, { from: '2026-08-01', to: '2026-08-31', by: 'tax-point' }),
+  );
+  expect(august).toMatchObject({ ties: true, lines: [{ rate: '10', voided: 1, taxable: '-100.00', tax: '-10.00' }] });
+  await expectVerified(world);
 });

@@ -33,7 +33,13 @@ export const ACCOUNTS = {
 export const everyAccount = (sales = 'Sales'): object => ({
   accounts: [
     ...['assets:receivable:billed', 'assets:receivable:unbilled', 'assets:receivable:processor', 'assets:bank'],
-    ...['assets:processor', 'liabilities:unapplied', 'liabilities:partner-credit', 'liabilities:tax'],
+    ...[
+      'assets:processor',
+      'liabilities:unapplied',
+      'liabilities:partner-credit',
+      'liabilities:tax',
+      'liabilities:unearned',
+    ],
     'income:adjustments',
     ...['income:interest', 'expenses:partner-cut', 'expenses:bad-debts', 'expenses:bank-charges'],
     ...['expenses:processor-fees', 'equity:conversion', 'equity:opening-balances'],

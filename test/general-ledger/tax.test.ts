@@ -27,7 +27,6 @@ beforeAll(async () => {
     sale('2026-07', '50', { currency: 'EUR', policy_id: 'parking' }),
   ]);
   await world.close();
-  // July is billed in August: that is when its tax becomes payable.
   await world.database.transaction((tx) =>
     creditInvoice(tx, world, { number: 'INV-2026-000001', amount: '15', reason: 'goodwill' }),
   );
@@ -55,9 +54,9 @@ const exported = (month: string, format: GlFormat = 'generic') =>
 
 test('a rate that no rule maps is named, and nothing is exported', async () => {
   writeAccounts(world, { accounts: RULES });
-  expect(await refusalOf(exported('2026-08'))).toMatchObject({
+  expect(await refusalOf(exported('2026-07'))).toMatchObject({
     code: 'accounts_unmapped',
-    facts: { month: '2026-08', accounts: [expect.stringContaining('liabilities:tax:DE:standard:7')] },
+    facts: { month: '2026-07', accounts: [expect.stringContaining('liabilities:tax:DE:standard:7')] },
   });
   expect(await world.sql('SELECT gl_export_id FROM gl_exports')).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { type Row, told } from './ledger.ts';
 const policy = (active: boolean) => ({
   policy_id: 'ticket-protection',
   name: 'Ticket Protection',
-  kind: 'insurance',
+  kind: 'non_insurance',
   partner_cut_rate: '0.30',
   active,
 });

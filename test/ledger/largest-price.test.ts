@@ -7,7 +7,12 @@ const limited = (largest_price: string | null) =>
   partner({
     policies: [
       {
-        ...{ policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'insurance', partner_cut_rate: '0.30' },
+        ...{
+          policy_id: 'ticket-protection',
+          name: 'Ticket Protection',
+          kind: 'non_insurance',
+          partner_cut_rate: '0.30',
+        },
         largest_price,
       },
     ],

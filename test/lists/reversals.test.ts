@@ -16,7 +16,7 @@ import { openWorld, partner, quote, requote, reversal, type World } from '../sup
 const TERMS = { window_days: 14, after_window: 'none', cut: 'in_proportion' };
 const policies = [
   {
-    ...{ policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'insurance', partner_cut_rate: '0.30' },
+    ...{ policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'non_insurance', partner_cut_rate: '0.30' },
     cancellation: TERMS,
   },
 ];

@@ -15,7 +15,7 @@ const CONNECTED = {
 const policy = (overrides: Record<string, unknown> = {}) => ({
   policy_id: 'ticket-protection',
   name: 'Ticket Protection',
-  kind: 'insurance',
+  kind: 'non_insurance',
   partner_cut_rate: '0.30',
   price: { rate: '0.085', minimum: '2.00' },
   ...overrides,

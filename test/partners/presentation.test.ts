@@ -1,8 +1,16 @@
 /** What we are: supplier of our partners or principal. The journal follows it, and it stays once there is a row. */
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { settingsSchema } from '../../src/config/settings.ts';
+import { documentSnapshot } from '../../src/documents/document.ts';
+import { readDocuments } from '../../src/documents/documents.sql.ts';
+import { renderDocumentEmail } from '../../src/mail/document-text.ts';
+import { templatesOf } from '../../src/mail/templates.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { expectPacksToHold, month } from '../audit/books.ts';
+import { needs, tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -58,6 +66,28 @@ describe.each([
     expect(stored).toEqual({ amount: accounts['income:sales:ticket-protection'] });
     await expectPacksToHold(world, month('2026-07'), month('2026-07'));
   }, 240_000);
+
+  test('on the document and in its e-mail', async (context) => {
+    needs('pdfinfo', context); // and pdftotext, of the same package
+    await sell(weAre);
+    await world.close();
+    await world.deliver();
+    const number = 'INV-2026-000001';
+    const [row] = await world.sql<{ pdf: Buffer }>(
+      'SELECT pdf FROM document_pdfs JOIN documents USING (document_id) WHERE number = $1',
+      [number],
+    );
+    const file = join(world.home, 'invoice.pdf');
+    writeFileSync(file, row?.pdf ?? '');
+    const [found] = await world.database.reading((tx) => readDocuments(tx, { number }));
+    const additions = { paymentLink: null, instructions: null, instructionsChanged: false };
+    const facts = { contactName: '', attachments: [], rowsOmitted: false };
+    const snapshot = documentSnapshot(found as NonNullable<typeof found>, additions);
+    const { text } = renderDocumentEmail(snapshot, facts, templatesOf(world.environment));
+    const cut = weAre === 'principal' ? 'commission' : 'share';
+    expect(execFileSync(tool('pdftotext'), [file, '-'], { encoding: 'utf8' })).toContain(`Your ${cut}`);
+    expect(text).toContain(`Less your ${cut}: USD 9.00`);
+  });
 });
 
 test('it can change until there is a row, and never after', async () => {
@@ -74,7 +104,7 @@ test('it can change until there is a row, and never after', async () => {
   await expect(world.sql('DELETE FROM presentation')).rejects.toThrow(/append-only/);
 });
 
-test('a principal with tax on invoice amounts is refused with the settings, and the reason', async () => {
+test('a principal with tax on invoice amounts, or with sales over cover, is refused with the reason', async () => {
   world = await openWorld();
   const file = { issuer: {}, time_zone: 'UTC', instructions: {} };
   const tax = { from: '2026-07', rules: [{ category: 'standard', rate: '19' }] };
@@ -85,5 +115,9 @@ test('a principal with tax on invoice amounts is refused with the settings, and 
       path: ['we_are'],
       message: expect.stringMatching(/^cannot be principal where tax is configured: a principal owes tax/),
     },
+  ]);
+  const overCover = settingsSchema.safeParse({ ...file, we_are: 'principal', recognition: 'over_cover' });
+  expect(overCover.error?.issues).toMatchObject([
+    { path: ['recognition'], message: expect.stringMatching(/the partners' cuts would be costs of later months/) },
   ]);
 });

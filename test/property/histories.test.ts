@@ -276,6 +276,8 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
     if (seed % 2 === 1) world.settings = taxed(world.settings);
     // Of those without tax, every other one is a principal's.
     if (seed % 4 === 0) world.settings = { ...world.settings, we_are: 'principal' };
+    // The others earn covered sales over their cover.
+    else world.settings = { ...world.settings, recognition: 'over_cover' };
     world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: SELLER } };
     // As every command does before it acts.
     await recordSettingsChanges(world.database, world);

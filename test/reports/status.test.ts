@@ -107,7 +107,7 @@ test('a month still open 24 hours after it ended everywhere needs attention, and
 
 test('cuts that are not the policy’s are those of open months, by the rate of today, whoever changed which', async () => {
   const policies = (rate: string) => [
-    { policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'insurance', partner_cut_rate: rate },
+    { policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'non_insurance', partner_cut_rate: rate },
   ];
   const row = (accepted_at: string, partnerCut: string, invoiceAmount: string) =>
     quote({ accepted_at, spotPrice: '10.00', partnerCut, invoiceAmount });

@@ -107,6 +107,8 @@ export interface Stated {
   readonly tax: string;
   readonly gross: string;
   readonly due: string;
+  /** The tax point (BT-7), or empty. */
+  readonly taxPoint: string;
   /** Of each total: category, rate, taxable amount, tax and reason. */
   readonly taxes: readonly (readonly string[])[];
   /** Of each line: amount, category and rate. */
@@ -134,6 +136,10 @@ export function statedBy(xml: Buffer): Stated {
       tax: sum('TaxTotalAmount'),
       gross: sum('GrandTotalAmount'),
       due: sum('DuePayableAmount'),
+      taxPoint: at(allAt(cii, `${paid}.ApplicableTradeTax`)[0], 'TaxPointDate.DateString').replace(
+        /^(\d{4})(\d\d)(\d\d)$/,
+        '$1-$2-$3',
+      ),
       taxes: fields(
         allAt(cii, `${paid}.ApplicableTradeTax`),
         ...['CategoryCode', 'RateApplicablePercent', 'BasisAmount', 'CalculatedAmount', 'ExemptionReason'],
@@ -153,6 +159,7 @@ export function statedBy(xml: Buffer): Stated {
     tax: at(tree, 'TaxTotal.TaxAmount'),
     gross: at(tree, 'LegalMonetaryTotal.TaxInclusiveAmount'),
     due: at(tree, 'LegalMonetaryTotal.PayableAmount'),
+    taxPoint: at(tree, 'TaxPointDate'),
     taxes: fields(
       allAt(tree, 'TaxTotal.TaxSubtotal'),
       ...['TaxCategory.ID', 'TaxCategory.Percent', 'TaxableAmount', 'TaxAmount', 'TaxCategory.TaxExemptionReason'],

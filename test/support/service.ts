@@ -50,7 +50,7 @@ export const PRICED = {
     {
       policy_id: 'ticket-protection',
       name: 'Ticket Protection',
-      kind: 'insurance',
+      kind: 'non_insurance',
       partner_cut_rate: '0.30',
       price: { rate: '0.085', minimum: '2.00' },
     },

@@ -331,7 +331,7 @@ export function partner(overrides: Record<string, unknown> = {}): Record<string,
     time_zone: 'America/New_York',
     payment_terms_days: 30,
     policies: [
-      { policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'insurance', partner_cut_rate: '0.30' },
+      { policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'non_insurance', partner_cut_rate: '0.30' },
       { policy_id: 'parking', name: 'Parking Refund', kind: 'non_insurance', partner_cut_rate: '0.20' },
     ],
     ...overrides,

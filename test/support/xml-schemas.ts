@@ -23,16 +23,20 @@ export function schemaFaults(xml: Buffer | string): string {
   return ran.stderr;
 }
 
-const DOCUMENT = `CustomizationID ProfileID ID IssueDate DueDate InvoiceTypeCode CreditNoteTypeCode Note DocumentCurrencyCode
+const INVOICE = `CustomizationID ProfileID ID IssueDate DueDate InvoiceTypeCode Note TaxPointDate DocumentCurrencyCode
   BuyerReference InvoicePeriod OrderReference BillingReference AccountingSupplierParty AccountingCustomerParty
   PaymentMeans TaxTotal LegalMonetaryTotal InvoiceLine CreditNoteLine`;
+const CREDIT_NOTE = INVOICE.replace(
+  'DueDate InvoiceTypeCode Note TaxPointDate',
+  'DueDate TaxPointDate CreditNoteTypeCode Note',
+);
 const LINE = 'ID InvoicedQuantity CreditedQuantity LineExtensionAmount InvoicePeriod Item Price';
 const CATEGORY = 'ID Percent TaxExemptionReasonCode TaxExemptionReason TaxScheme';
 
 /** What may stand in each element, in this order (OASIS UBL 2.1): what we write of it. */
 const SEQUENCES: Readonly<Record<string, string>> = {
-  Invoice: DOCUMENT,
-  CreditNote: DOCUMENT,
+  Invoice: INVOICE,
+  CreditNote: CREDIT_NOTE,
   InvoicePeriod: 'StartDate EndDate',
   OrderReference: 'ID',
   BillingReference: 'InvoiceDocumentReference',

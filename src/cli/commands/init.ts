@@ -112,7 +112,7 @@ async function initCheck({ environment, settings, database, output }: CommandCon
 /** The width of the table's last column on a terminal of 80 columns. */
 const NEEDS_WIDTH = 38;
 
-function describeReadiness({ missing, link_limits: limits }: Readiness) {
+function describeReadiness({ missing, link_limits: limits, premium_taxes_not_calculated: insured }: Readiness) {
   const rows = missing.flatMap((gap) => {
     const [first = '', ...more] = wrapped(`${gap.needs}${forPartners(gap.partners)}`, NEEDS_WIDTH);
     return [[gap.scope, gap.id, first], ...more.map((text) => ['', '', text])];
@@ -122,6 +122,12 @@ function describeReadiness({ missing, link_limits: limits }: Readiness) {
       ? ['Nothing is missing for production.']
       : [table(['of', '~which', 'needs'], rows), '', `Missing for production: ${plural(missing.length, 'item')}.`]),
     ...Object.entries(limits).map(([currency, limit]) => `Payment links in ${currency}: ${limit}.`),
+    ...(insured.length === 0
+      ? []
+      : wrapped(
+          `Not calculated: premium taxes of insurance${forPartners(insured)}, such as IPT or surplus lines tax.`,
+          78,
+        )),
   ].join('\n');
 }
 

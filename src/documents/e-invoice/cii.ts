@@ -37,7 +37,8 @@ export function writeCii(invoice: EInvoice): Buffer {
 }
 
 const compact = (date: string) => date.replaceAll('-', '');
-const dateOf = (date: string, prefix = 'udt') => el(`${prefix}:DateTimeString`, compact(date), { format: '102' });
+const dateOf = (date: string, prefix = 'udt', type = 'DateTimeString') =>
+  el(`${prefix}:${type}`, compact(date), { format: '102' });
 
 const periodOf = (period: Period | null) =>
   period === null
@@ -130,12 +131,12 @@ function taxIdsOf({ tax_id: taxId }: Seller, withVat: boolean) {
 }
 
 function settlementOf(invoice: EInvoice) {
-  const { currency, payment, totals, corrects } = invoice;
+  const { currency, payment, totals, corrects, tax_point: point } = invoice;
   return el('ram:ApplicableHeaderTradeSettlement', [
     el('ram:PaymentReference', payment?.reference ?? ''),
     el('ram:InvoiceCurrencyCode', currency),
     paymentOf(payment),
-    ...invoice.taxes.map((tax) =>
+    ...invoice.taxes.map((tax, index) =>
       el('ram:ApplicableTradeTax', [
         el('ram:CalculatedAmount', tax.amount),
         el('ram:TypeCode', 'VAT'),
@@ -143,6 +144,8 @@ function settlementOf(invoice: EInvoice) {
         el('ram:BasisAmount', tax.taxable),
         el('ram:CategoryCode', tax.category),
         el('ram:ExemptionReasonCode', tax.reason_code),
+        // The tax point is stated once (CII-SR-461).
+        el('ram:TaxPointDate', point === null || index > 0 ? [] : [dateOf(point, 'udt', 'DateString')]),
         tax.category === 'O' ? undefined : el('ram:RateApplicablePercent', tax.rate),
       ]),
     ),

@@ -99,6 +99,8 @@ export type EInvoice = Readonly<{
   due_on: string | null;
   currency: string;
   note: string;
+  /** BT-7; null if the tax is due by the day of issue, or if there is none. */
+  tax_point: string | null;
   period: Period;
   /** The invoice that this document corrects (BG-3). */
   corrects: Readonly<{ number: string; issued_on: string }> | null;
@@ -148,6 +150,7 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
     due_on: snapshot.due_on,
     currency,
     note: [snapshot.reason ?? '', snapshot.partner.legal_note].filter((text) => text.trim() !== '').join('\n'),
+    tax_point: hasTaxPoint(snapshot) ? lastDay(snapshot.month) : null,
     period: periodOf(snapshot.month, lines),
     corrects:
       corrected === null || facts.corrects_issued_on === null
@@ -167,6 +170,10 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
     },
   };
 }
+
+/** A month's sales have a tax point, unless they are outside the scope of tax. A credit has the day of its issue. */
+const hasTaxPoint = ({ credits, taxTotals = [] }: DocumentSnapshot) =>
+  credits === null && taxTotals.some(({ category }) => category !== 'outside_scope');
 
 /** A document without tax has a single total that states the reason. */
 function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null) {

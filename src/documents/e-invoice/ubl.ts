@@ -15,14 +15,16 @@ export function writeUbl(invoice: EInvoice): Buffer {
   const isInvoice = document === 'invoice';
   const root = isInvoice ? 'Invoice' : 'CreditNote';
   const withVat = !isOutsideScope(invoice);
+  const type = isInvoice ? el('cbc:InvoiceTypeCode', '380') : el('cbc:CreditNoteTypeCode', '381');
+  const note = el('cbc:Note', invoice.note);
+  const taxPoint = el('cbc:TaxPointDate', invoice.tax_point ?? '');
   const content = [
     el('cbc:CustomizationID', CUSTOMIZATIONS[format]),
     el('cbc:ProfileID', PROFILE),
     el('cbc:ID', invoice.number),
     el('cbc:IssueDate', invoice.issued_on),
     isInvoice ? el('cbc:DueDate', invoice.due_on ?? '') : undefined,
-    isInvoice ? el('cbc:InvoiceTypeCode', '380') : el('cbc:CreditNoteTypeCode', '381'),
-    el('cbc:Note', invoice.note),
+    ...(isInvoice ? [type, note, taxPoint] : [taxPoint, type, note]),
     el('cbc:DocumentCurrencyCode', currency),
     el('cbc:BuyerReference', invoice.buyer.buyer_reference),
     periodOf(invoice.period),

@@ -8,7 +8,7 @@ import { writeUbl } from './ubl.ts';
  * The version of the writers, recorded with each e-invoice. A change of any e-invoice's bytes needs a new version, and
  * a branch on the version.
  */
-export const E_INVOICE_WRITER_VERSION = 1;
+export const E_INVOICE_WRITER_VERSION = 2;
 
 const writeEInvoice = (invoice: EInvoice) => (invoice.format === 'facturx' ? writeCii(invoice) : writeUbl(invoice));
 

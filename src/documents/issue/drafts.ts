@@ -1,5 +1,5 @@
 /** Drafts the documents of a month, and taxes each sale by the rule for its tax point. Refusal: tax_rule_missing. */
-import { rulesOfOtherDays, Tax, taxRuleFor } from '#config/tax';
+import { Tax, taxRuleFor, whyNoTaxRule } from '#config/tax';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { RowsOfMonth } from '#ledger/running-lines.sql';
@@ -35,7 +35,7 @@ async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax) {
     const lines = missing.map((sale) => ({
       ...{ partner_id: sale.partner_id, policy_id: sale.policy_id, country: sale.country },
       ...pointOf(sale),
-      other_days: rulesOfOtherDays(tax, { ...saleOf(sale), ...pointOf(sale) }),
+      why: whyNoTaxRule(tax, { ...saleOf(sale), ...pointOf(sale) }),
     }));
     throw refuse('tax_rule_missing', { month, lines });
   }

@@ -351,7 +351,10 @@ function tableOf(
   return {
     heading: fill(labels.heading, { month }),
     note: [currency, ...(document === 'credit_note' && lines.length > 0 ? [labels.credit_note_signs] : [])].join('. '),
-    amounts: shown.map((name) => (name === 'invoiceAmount' ? labels.invoiceAmount[document] : labels[name])),
+    amounts: shown.map((name) => {
+      if (name === 'invoiceAmount') return labels.invoiceAmount[document];
+      return name === 'partnerCut' && snapshot.by_principal === true ? labels.commission : labels[name];
+    }),
     sections: [...new Set(lines.map((line) => line.month))].map(sectionOf),
     total: { label: total.label, amounts: amountsOf(snapshot) },
   };

@@ -1,14 +1,24 @@
-import { CommandContext, Definition, dateArgument, monthArgument, PresentOptions, refuse } from '#cli/command';
+import {
+  CommandContext,
+  choiceArgument,
+  Definition,
+  dateArgument,
+  monthArgument,
+  PresentOptions,
+  refuse,
+} from '#cli/command';
 import { showing } from '#cli/report-command';
 import { todayOf } from '#config/today';
 import { lastDay, Month } from '#month';
 import { describeTax, readTaxReport, taxSheet } from '#reports/tax';
+import { TAX_BASES, TaxPeriod } from '#reports/tax.sql';
 
 type TaxOptions = PresentOptions &
   Readonly<{
     month?: Month;
     from?: string;
     to?: string;
+    by: TaxPeriod['by'];
   }>;
 
 export const define: Definition = (report, action) => {
@@ -18,9 +28,15 @@ export const define: Definition = (report, action) => {
       .description(
         'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
       )
-      .option('--month <month>', 'documents dated in this month (default: the current one)', monthArgument('--month'))
-      .option('--from <YYYY-MM-DD>', 'instead of --month: documents dated from this date', dateArgument('--from'))
-      .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to')),
+      .option('--month <month>', 'the tax of this month (default: the current one)', monthArgument('--month'))
+      .option('--from <YYYY-MM-DD>', 'instead of --month: from this date', dateArgument('--from'))
+      .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to'))
+      .option(
+        '--by <basis>',
+        'tax-point: the tax of the sales of the period; issued: of the documents issued in it',
+        choiceArgument('--by', TAX_BASES),
+        'tax-point',
+      ),
     action,
     reportTax,
   );
@@ -28,7 +44,9 @@ export const define: Definition = (report, action) => {
 
 async function reportTax(context: CommandContext, options: TaxOptions) {
   const { database } = context;
-  const report = await database.reading((tx) => readTaxReport(tx, daysOf(options, todayOf(context))));
+  const report = await database.reading((tx) =>
+    readTaxReport(tx, { ...daysOf(options, todayOf(context)), by: options.by }),
+  );
   return {
     json: report,
     sheet: () => taxSheet(report),

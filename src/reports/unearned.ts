@@ -1,0 +1,72 @@
+/**
+ * Unearned sales as of a day, by partner, policy and currency (docs/revenue.md). The report states whether its sums equal
+ * the balances of `liabilities:unearned`.
+ */
+import { Transaction } from '#database/transaction';
+import { columnsOf, Sheet } from '#sheet';
+import { table } from '#text-table';
+import { Amount, dateName, groupThousands } from '#values';
+import { readBalances } from './balances.sql.ts';
+import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
+import { readUnearnedLines, UnearnedLine } from './unearned.sql.ts';
+
+type UnearnedReport = BooksOfDay &
+  Readonly<{
+    as_of: string;
+    lines: readonly UnearnedLine[];
+    totals: Readonly<Record<string, string>>;
+    ties: boolean;
+  }>;
+
+export async function readUnearned(tx: Transaction, asOf: string): Promise<UnearnedReport> {
+  const lines = (await readUnearnedLines(tx, { asOf })).map((line) => ({
+    ...line,
+    unearned: Amount.of(line.unearned, line.currency).toString(),
+    within_a_year: Amount.of(line.within_a_year, line.currency).toString(),
+  }));
+  const posted = (await readBalances(tx, asOf)).filter(({ control }) => control === 'liabilities:unearned');
+  // By partner and currency, what the lines have less what was posted.
+  const off = new Map<string, Amount>();
+  const totals = new Map<string, Amount>();
+  const add = (sums: Map<string, Amount>, key: string, amount: Amount) =>
+    sums.set(key, sums.get(key)?.plus(amount) ?? amount);
+  for (const { partner_id, currency, unearned } of lines) {
+    add(off, `${partner_id} ${currency}`, Amount.of(unearned, currency));
+    add(totals, currency, Amount.of(unearned, currency));
+  }
+  for (const { control, account, currency, amount } of posted) {
+    add(off, `${account.slice(control.length + 1)} ${currency}`, Amount.of(amount, currency));
+  }
+  return {
+    as_of: asOf,
+    lines,
+    totals: Object.fromEntries([...totals].map(([currency, total]) => [currency, total.toString()])),
+    ties: [...off.values()].every((each) => each.isZero()),
+    ...(await readBooksOfDay(tx, asOf)),
+  };
+}
+
+export const unearnedSheet = ({ lines }: UnearnedReport): Sheet => ({
+  name: 'Unearned',
+  columns: columnsOf('partner_id name policy_id currency unearned:amount within_a_year:amount earned_by'),
+  rows: lines,
+});
+
+export function describeUnearned({ as_of, lines, totals, ties }: UnearnedReport, width?: number) {
+  const title = `Unearned sales as of ${dateName(as_of)}`;
+  const tied = ties ? 'Ties to the journal.' : 'DOES NOT TIE TO THE JOURNAL: verify the ledger.';
+  if (lines.length === 0) return `${title}\n\nNo sales are unearned on this day.\n${tied}`;
+  const rows = lines.map(({ name, policy_id, currency, unearned, within_a_year, earned_by }) => [
+    ...[name, policy_id, currency, groupThousands(unearned), groupThousands(within_a_year), earned_by],
+  ]);
+  const sums = Object.entries(totals).map(([currency, total]) => [
+    'Total',
+    '',
+    currency,
+    groupThousands(total),
+    '',
+    '',
+  ]);
+  const headings = ['~partner', 'policy', 'in', '>unearned', '>within a year', 'earned by'];
+  return [title, '', table(headings, [...rows, ...sums], width), '', tied].join('\n');
+}

@@ -1,0 +1,142 @@
+/** Sales recognized over their cover: what each month earns, as a person would compute it, and what stays unearned. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readTrialBalance } from '../../src/reports/trial-balance.ts';
+import { describeUnearned, readUnearned } from '../../src/reports/unearned.ts';
+import { expectVerified, refund, sale } from '../documents/correcting.ts';
+import { openWorld, partner, type World } from '../support/world.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  await world.partners([partner()]);
+});
+afterEach(() => world.end());
+
+const unearned = (asOf: string) => world.database.reading((tx) => readUnearned(tx, asOf));
+const total = async (asOf: string): Promise<string | undefined> => {
+  const { totals, ties } = await unearned(asOf);
+  expect(ties).toBe(true);
+  return totals['USD'];
+};
+const income = async (asOf: string): Promise<string> => {
+  const { accounts } = await world.database.reading((tx) =>
+    readTrialBalance(tx, { asOf, today: '2028-01-01', detail: false }),
+  );
+  return accounts.find(({ account }) => account === 'income:sales')?.credit ?? '0.00';
+};
+
+/** July 2026 to June 2027, 365 days, of which August has 31 and the rest of the year 153. */
+const YEAR = { cover_from: '2026-07-01', cover_to: '2027-06-30' };
+
+test('a year of cover is earned month by month, by days, and the last month takes the rest', async () => {
+  await world.rows([sale('2026-07', '100', YEAR), sale('2026-07', '7')]);
+  await world.close();
+  // 100.00 × 31/365 = 8.493; the sale without cover is earned at once.
+  expect(await income('2026-07-30')).toBe('107.00');
+  expect(await income('2026-07-31')).toBe('15.49');
+  expect(await total('2026-07-31')).toBe('91.51');
+  // 62/365 = 16.986, so August earns 16.99 - 8.49.
+  expect(await income('2026-08-31')).toBe('23.99');
+  expect(await total('2026-08-31')).toBe('83.01');
+  expect(await total('2027-05-31')).toBe('8.22');
+  expect(await total('2027-06-30')).toBeUndefined();
+  expect(await income('2027-06-30')).toBe('107.00');
+  expect((await unearned('2026-07-31')).lines).toEqual([
+    {
+      ...{ partner_id: 'p-1', name: expect.any(String), policy_id: 'ticket-protection', currency: 'USD' },
+      ...{ unearned: '91.51', within_a_year: '91.51', earned_by: '2027-06' },
+    },
+  ]);
+  expect(describeUnearned(await unearned('2026-07-31'))).toContain('Ties to the journal.');
+  await expectVerified(world);
+});
+
+test('a late sale earns its past months in the month that bills it', async () => {
+  await world.rows([sale('2026-07', '7')]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([sale('2026-07', '100', YEAR)]);
+  await world.close();
+  expect(await income('2026-08-31')).toBe('23.99');
+  expect(await total('2026-08-31')).toBe('83.01');
+  await expectVerified(world);
+});
+
+test.each([
+  ['states no cover', { cover_from: undefined, cover_to: undefined }],
+  ['states that of its sale', {}],
+])('a reversal that %s takes back the months of its sale, the past ones at once', async (_what, cover) => {
+  const sold = sale('2026-07', '100', YEAR);
+  await world.rows([sold]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([{ ...refund(sold, '2026-08'), ...cover }]);
+  await world.close();
+  expect(await total('2026-07-31')).toBe('91.51');
+  expect(await total('2026-08-31')).toBeUndefined();
+  expect(await income('2026-08-31')).toBe('0.00');
+  expect(await income('2027-06-30')).toBe('0.00');
+  await expectVerified(world);
+});
+
+test('a pro rata reversal takes back the days after it, and leaves what was earned until then', async () => {
+  const terms = { cancellation: { window_days: 0, after_window: 'pro_rata' } };
+  const policy = { policy_id: 'parking', name: 'Parking', kind: 'non_insurance', partner_cut_rate: '0' };
+  await world.partners([partner({ policies: [{ ...policy, ...terms }] })]);
+  const sold = sale('2026-07', '365', { ...YEAR, policy_id: 'parking' });
+  await world.rows([sold]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  // After 10 August, 324 of the 365 days are left.
+  const back = { spotPrice: '-324', invoiceAmount: '-324', cover_from: undefined, cover_to: undefined };
+  await world.rows([{ ...refund(sold, '2026-08'), ...back }]);
+  expect(await world.sql('SELECT ground FROM reversal_grounds')).toEqual([{ ground: 'pro_rata' }]);
+  await world.close();
+  expect(await total('2026-08-31')).toBeUndefined();
+  expect(await income('2026-08-31')).toBe('41.00');
+  await expectVerified(world);
+});
+
+test('without the setting a covered sale is income at once, and a later change leaves it so', async () => {
+  world.settings = { ...world.settings, recognition: 'at_sale' };
+  await world.rows([sale('2026-07', '100', YEAR)]);
+  await world.close();
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([sale('2026-08', '50')]);
+  await world.close();
+  expect(await world.sql('SELECT * FROM revenue_schedules')).toEqual([]);
+  expect(await income('2026-08-31')).toBe('150.00');
+  await expectVerified(world);
+});
+
+test('ten lines of SQL over the rows come to the same sums', async () => {
+  const covers = [
+    YEAR,
+    { cover_from: '2026-05-17', cover_to: '2026-05-17' },
+    { cover_from: '2026-07-31', cover_to: '2028-02-29' },
+  ];
+  await world.rows(
+    Array.from({ length: 60 }, (_, index) => sale('2026-07', `${index}.${10 + index}`, { ...covers[index % 3] })),
+  );
+  await world.close();
+  expect(
+    await world.sql(`
+      WITH days AS (
+        SELECT e.entry_id, e.invoice_amount AS amount, d::date, row_number() OVER (PARTITION BY e.entry_id ORDER BY d) AS nth,
+               e.cover_to - e.cover_from + 1 AS days
+        FROM ledger_rows e CROSS JOIN generate_series(e.cover_from, e.cover_to, interval '1 day') AS d
+      ), earned AS (
+        SELECT entry_id, to_char(d, 'YYYY-MM') AS month, round(amount * max(nth) / max(days), 2) AS up_to
+        FROM days GROUP BY entry_id, amount, 2
+      ), parts AS (
+        SELECT month, up_to - coalesce(lag(up_to) OVER (PARTITION BY entry_id ORDER BY month), 0) AS part FROM earned)
+      SELECT month FROM (SELECT greatest(month, '2026-07') AS month, sum(part) AS part FROM parts GROUP BY 1) AS p
+      FULL JOIN (SELECT release_month::text AS month, sum(amount) AS amount FROM revenue_schedules GROUP BY 1) AS s USING (month)
+      WHERE part IS DISTINCT FROM amount`),
+  ).toEqual([]);
+  expect(await world.sql('SELECT count(DISTINCT release_month)::int AS months FROM revenue_schedules')).toEqual([
+    { months: 20 },
+  ]);
+});
