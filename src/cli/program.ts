@@ -127,7 +127,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   reminder: ['Pause and resume the reminders of a partner', () => ['reminder.pause', 'reminder.resume']],
   statement: ['E-mail account statements to partners', () => ['statement.send']],
   report: [
-    'Show a report: position, aging, account statement, trial balance, close, coverage, tax, cash application, access',
+    'Show a report: position, aging, roll-forward, account statement, trial balance, close, coverage, tax, access',
     () => [
       import('./commands/report/position.ts'),
       import('./commands/report/aging.ts'),
@@ -137,6 +137,8 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),
+      listIn(import('#lists/roll-forward'), 'rollForward'),
+      listIn(import('#lists/movements'), 'movements'),
       listIn(import('#lists/cash-application'), 'cashApplication'),
       listIn(import('#lists/access'), 'access'),
     ],

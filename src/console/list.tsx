@@ -431,9 +431,11 @@ type CellProps = Pick<ListProps, 'hrefOf'> &
 function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   const value = cellOf(list, name, row, today);
   if (value === null || value === '' || (Array.isArray(value) && value.length === 0)) return null;
+  const link = column.to?.(row);
   if (value instanceof Amount) {
     const money = { amount: value.toString(), currency: value.currency };
-    return column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;
+    const shown = column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;
+    return link == null || value.isZero() ? shown : <a href={hrefOf(...link)}>{shown}</a>;
   }
   if (isAmounts(value)) {
     return (
@@ -446,7 +448,6 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
       </span>
     );
   }
-  const link = column.to?.(row);
   const shown =
     typeof value === 'object' ? <Marks marks={value} /> : <Looking look={column.look}>{inTime(value, column)}</Looking>;
   return link == null ? (

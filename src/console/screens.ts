@@ -12,8 +12,10 @@ import { clients } from '#lists/clients';
 import { emails } from '#lists/emails';
 import { feeds } from '#lists/feeds';
 import { invoices } from '#lists/invoices';
+import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
 import { payments } from '#lists/payments';
+import { rollForward } from '#lists/roll-forward';
 import { rows } from '#lists/rows';
 import { users } from '#lists/users';
 import { isMonth, Month } from '#month';
@@ -222,6 +224,14 @@ function addReports(routes: Routes) {
     bankReconciliationScreen,
     bankReconciliationSheet,
   );
+  addList(routes, '/reports/roll-forward', {
+    ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
+    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
+  });
+  addList(routes, '/reports/movements', {
+    ...{ list: movements, place: 'aging', title: 'Movements', lead: 'what changed what partners owe' },
+    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
+  });
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
     Above: () => ReportsMenu({ current: 'cash-application' }),

@@ -12,7 +12,7 @@ import { Amount, moneyText, sumsOf } from '#money';
 import { Installation } from '#people/audit-events';
 import { Period, Scope } from '#people/scope';
 import { ToDo } from '#remedy';
-import { ColumnType, Sheet } from '#sheet';
+import { ColumnType, Formulas, Sheet } from '#sheet';
 
 export * from '#actions/fields';
 
@@ -121,6 +121,7 @@ export type List<
   sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
   sheet: readonly NoInfer<Name>[];
+  formulas?: Formulas;
   terminal: readonly NoInfer<Name>[];
   /** Without this view, the list has no page, and its rows need no key. */
   page?: readonly NoInfer<Name>[];
@@ -246,7 +247,7 @@ export const textOf = (value: Value) => {
 };
 
 export const sheetOf = <Row>(list: List<Row>, rows: readonly Row[], today: string): Sheet => ({
-  name: list.title,
+  ...{ name: list.title, formulas: list.formulas },
   columns: Object.fromEntries(
     list.sheet.map((name) => {
       const { type } = columnOf(list, name);
