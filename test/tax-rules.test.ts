@@ -91,7 +91,7 @@ test('a registration number is checked where its form is known', () => {
 });
 
 test('tax is rounded half away from zero, also below it and without decimals', () => {
-  const tax = (amount: string, currency: string, rate: string) => Amount.of(amount, currency).taxAt(rate).toString();
+  const tax = (amount: string, currency: string, rate: string) => Amount.of(amount, currency).atPercent(rate).toString();
   expect([tax('0.50', 'EUR', '19'), tax('-0.50', 'EUR', '19'), tax('1005', 'JPY', '10')]).toEqual([
     '0.10',
     '-0.10',

@@ -139,6 +139,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/tax.ts'),
       listIn(import('#lists/roll-forward'), 'rollForward'),
       listIn(import('#lists/movements'), 'movements'),
+      listIn(import('#lists/reserve'), 'reserve'),
       listIn(import('#lists/cash-application'), 'cashApplication'),
       listIn(import('#lists/access'), 'access'),
     ],

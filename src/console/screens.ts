@@ -15,6 +15,7 @@ import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
 import { payments } from '#lists/payments';
+import { reserve } from '#lists/reserve';
 import { rollForward } from '#lists/roll-forward';
 import { rows } from '#lists/rows';
 import { users } from '#lists/users';
@@ -231,6 +232,10 @@ function addReports(routes: Routes) {
   addList(routes, '/reports/movements', {
     ...{ list: movements, place: 'aging', title: 'Movements', lead: 'what changed what partners owe' },
     Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
+  });
+  addList(routes, '/reports/reserve', {
+    ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
+    Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
   });
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },

@@ -67,6 +67,9 @@ const SHEETS: Readonly<Record<string, string>> = {
   'report close': 'partner_id,name,',
   'report coverage': 'partner_id,month,',
   'report cash-application': 'month,credits,',
+  'report roll-forward': 'partner_id,partner_name,month,currency,opening,',
+  'report movements': 'entry_on,dated_on,',
+  'report reserve': 'partner_id,partner_name,currency,not_due,',
   'report access': 'login,name,role,',
   'report tax': 'country,category,rate,currency,',
 };

@@ -8,6 +8,7 @@ import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { movements } from '../../src/lists/movements.ts';
+import { reserve } from '../../src/lists/reserve.ts';
 import { rollForward } from '../../src/lists/roll-forward.ts';
 import { type Month, monthsBetween } from '../../src/month.ts';
 import { readAging } from '../../src/reports/aging.ts';
@@ -278,4 +279,36 @@ test('each cell leads to facts that add up to it, with their documents and payme
 test('months after today, and too many of them, are refused', async () => {
   await expect(rowsOf({ to: '2028-09' })).rejects.toThrow(/2028-09/);
   await expect(rowsOf({ from: '2018-01' })).rejects.toThrow(/more than 120 months/);
+});
+
+test('the reserve is the sum of each bucket at its rate, and its open invoices are those of the aging', async () => {
+  const loss_rates = { not_due: '0.5', days_1_30: '2', days_31_60: '10', days_61_90: '25', over_90: '60' };
+  const read = (filter: object, settings: object = { loss_rates }) =>
+    books.database.reading((tx) =>
+      reserve.read(tx, {
+        ...asked({ asOf: '2027-03-31', ...filter }),
+        context: { ...books, settings: { ...books.settings, ...settings } },
+      } as never),
+    );
+  const aging = await books.database.reading((tx) => readAging(tx, { asOf: '2027-03-31', today: '2028-07-01' }));
+  const rows = await read({});
+  expect(rows.map(({ partner_id, currency, open }) => [partner_id, currency, open]).sort()).toEqual(
+    aging.partners
+      .filter(({ open }) => units(open) > 0n)
+      .map(({ partner_id, currency, open }) => [partner_id, currency, open])
+      .sort(),
+  );
+  const [yen] = rows.filter(({ currency }) => currency === 'JPY');
+  // Nine months of 1,106 with tax, less those that were written off or are not due.
+  expect(units(yen?.over_90 ?? '')).toBeGreaterThan(0n);
+  const expected = Object.entries(loss_rates).map(([name, rate]) =>
+    Math.round((Number(yen?.[name as 'open']) * Number(rate)) / 100),
+  );
+  expect(Number(yen?.reserve)).toBe(expected.reduce((sum, each) => sum + each, 0));
+  expect(yen?.days_sales_outstanding).toBe(Math.round((Number(yen?.open) / Number(yen?.billed)) * 90));
+  expect(Number(yen?.billed)).toBe(3 * 1106);
+  const usd = (await read({ by: 'family', currency: 'usd' })).map(({ partner_id }) => partner_id);
+  expect(usd).toEqual(['hq']);
+  expect((await read({ by: 'all' })).map(({ currency }) => currency)).toEqual(['EUR', 'JPY', 'USD']);
+  expect((await read({}, {})).map(({ reserve: none }) => none)).toEqual(rows.map(() => null));
 });
