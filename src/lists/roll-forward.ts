@@ -13,7 +13,7 @@ import {
   readRollForward,
 } from '#reports/roll-forward.sql';
 import { Amount, addDays, Month, monthsBetween, names } from '#values';
-import { choice, defineList, given, Link, ListQuery, month, pageOf, partner, Sums, Total, text } from './list.ts';
+import { choice, defineList, given, Link, ListQuery, month, pageOf, partner, text } from './list.ts';
 
 export const rollForwardFilters = {
   from: month('From', 'The first month. Default: eleven months before the last one.').optional(),
@@ -51,22 +51,6 @@ async function readRows(tx: Transaction, { sort, ...asked }: Asked): Promise<Rol
   const scope = await scopeOf(tx, asked);
   const openings = await readTiedBalances(tx, addDays(`${scope.from}-01`, -1));
   return readRollForward(tx, { ...scope, openings, newestFirst: sort === '-month' });
-}
-
-/** The sum of each movement, the balances before the first month and after the last one. */
-async function readSums(tx: Transaction, asked: Asked): Promise<Sums> {
-  const rows = await readRows(tx, asked);
-  const { from, to } = await scopeOf(tx, asked);
-  const totals = new Map<string, Record<string, Amount>>();
-  for (const { currency, month: of, ...row } of rows) {
-    const total = totals.get(currency) ?? {};
-    const counted = [...(of === from ? ['opening'] : []), ...MOVEMENTS, ...(of === to ? ['closing', 'aging'] : [])];
-    for (const name of counted as readonly (Movement | 'opening')[]) {
-      total[name] = (total[name] ?? Amount.zero(currency)).plus(Amount.of(row[name], currency));
-    }
-    totals.set(currency, total);
-  }
-  return { count: rows.length, totals: [...totals.keys()].sort().map((currency) => totals.get(currency) as Total) };
 }
 
 const differs = ({ closing, aging, currency }: RollForwardRow) =>
@@ -142,11 +126,12 @@ closing balance is compared with the aging at the end of its month.`,
     ...(before?.['partner_id'] === row['partner_id'] &&
       before?.['currency'] === row['currency'] && { opening: cell('closing', -1) }),
   }),
+  // Balances of different months have no sum.
+  summed: MOVEMENTS,
   key: ({ month: of, currency, partner_id }) => [of, currency, partner_id ?? ''].join(' '),
   keyed: 'text',
   read: async (tx: Transaction, asked: ListQuery<Filter, '-month' | 'partner_id'>) =>
     pageOf(await readRows(tx, asked), asked, ({ month: of, currency, partner_id }) =>
       [of, currency, partner_id ?? ''].join(' '),
     ),
-  sums: readSums,
 });
