@@ -123,7 +123,8 @@ export const readRollForward = (
      ), sums AS (
        SELECT of_group, currency, month, sum(opening) AS opening, sum(aging) AS aging,
               ${MOVEMENTS.map((name) => `sum(${name}) AS ${name}`).join(', ')}
-       FROM (SELECT of_group, currency, month, opening, aging, ${MOVEMENTS.map((name) => `0 AS ${name}`).join(', ')}
+       FROM (SELECT of_group, currency, month, opening, aging,
+                    ${MOVEMENTS.map((name) => `0 AS ${name}`).join(', ')}
              FROM grouped
              UNION ALL
              SELECT of_group, currency, month, 0, 0,
@@ -135,7 +136,8 @@ export const readRollForward = (
              CROSS JOIN months m) AS parts
        GROUP BY of_group, currency, month
      ), rolled AS (
-       SELECT *, sum(opening + ${MOVEMENTS.join(' + ')}) OVER (PARTITION BY of_group, currency ORDER BY month) AS closing
+       SELECT *, sum(opening + ${MOVEMENTS.join(' + ')})
+                   OVER (PARTITION BY of_group, currency ORDER BY month) AS closing
        FROM sums
      )
      SELECT of_group AS partner_id, p.name AS partner_name, :by::text AS by, s.month, s.currency,

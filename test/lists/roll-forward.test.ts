@@ -287,7 +287,7 @@ test('the reserve is the sum of each bucket at its rate, and its open invoices a
   const read = (filter: object, settings: object = { loss_rates }) =>
     books.database.reading((tx) =>
       reserve.read(tx, {
-        ...asked({ asOf: '2027-03-31', ...filter }),
+        ...(asked({ asOf: '2027-03-31', ...filter }) as object),
         context: { ...books, settings: { ...books.settings, ...settings } },
       } as never),
     );
