@@ -93,7 +93,7 @@ function xlsxCell(value: Value, type: ColumnType): XlsxCell {
 
 const withFormula = (cell: XlsxCell, formula: string | undefined): XlsxCell =>
   formula !== undefined && cell !== null && typeof cell === 'object' && 'type' in cell && cell.type === Number
-    ? { type: 'Formula', value: `=${formula}`, ...('format' in cell && { format: cell.format }) }
+    ? { type: 'Formula', value: formula, ...('format' in cell && { format: cell.format }) }
     : cell;
 
 /** `C7` for the third column of the seventh row. A sheet has at most 26 columns with addresses. */

@@ -53,6 +53,10 @@ export type Column<Row> = Readonly<{
   cut?: true;
   width?: number;
   unlessSame?: true;
+  /** Hides the column in tables where all rows are empty or zero. */
+  unlessZero?: true;
+  /** Amounts without their currency, which has a column of its own. */
+  bare?: true;
 }>;
 
 export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
@@ -245,6 +249,14 @@ export const textOf = (value: Value) => {
     .map((each) => (each instanceof Amount ? moneyText(each.toString(), each.currency) : each.text))
     .join(', ');
 };
+
+/** Whether a table has a column: at least one of its rows has a value, if the column is hidden without one. */
+export const isShown = <Row>(list: List<Row>, name: string, rows: readonly Row[], today: string) =>
+  columnOf(list, name).unlessZero !== true ||
+  rows.some((row) => {
+    const value = cellOf(list, name, row, today);
+    return value instanceof Amount ? !value.isZero() : textOf(value) !== '';
+  });
 
 export const sheetOf = <Row>(list: List<Row>, rows: readonly Row[], today: string): Sheet => ({
   ...{ name: list.title, formulas: list.formulas },

@@ -98,7 +98,7 @@ async function readRows(tx: Transaction, { filter, scope, today, context }: List
 
 const RATES = BUCKETS.map((bucket) => `${bucket}_rate` as const);
 
-const bucket = (heading: string) => ({ heading, type: 'amount', look: 'quiet' }) as const;
+const bucket = (heading: string) => ({ heading, type: 'amount', look: 'quiet', bare: true }) as const;
 /** A number of any currency, with its own decimals. */
 const rate = (name: Bucket) => ({ type: 'amount', value: (row: Row) => row[`${name}_rate`] }) as const;
 
@@ -126,7 +126,7 @@ export const reserve = defineList({
         { as_of, currency, ...(partner_id !== null && { partner: partner_id }) },
       ],
     },
-    currency: {},
+    currency: { heading: '', look: 'soft' },
     not_due: bucket('Not due'),
     days_1_30: bucket('1–30'),
     days_31_60: bucket('31–60'),
@@ -138,12 +138,12 @@ export const reserve = defineList({
     days_61_90_rate: rate('days_61_90'),
     over_90_rate: rate('over_90'),
     rates: {
-      ...{ heading: 'Rates, %', look: 'line' },
-      value: (row) => (row.reserve === null ? 'none' : RATES.map((name) => row[name]).join(' · ')),
+      ...{ heading: 'Rates, %', look: 'line', unlessZero: true },
+      value: (row) => (row.reserve === null ? '' : RATES.map((name) => row[name]).join(' · ')),
     },
-    open: { type: 'amount' },
-    reserve: { type: 'amount' },
-    billed: { heading: `Billed, ${DSO_DAYS} days`, type: 'amount', look: 'soft' },
+    open: { type: 'amount', bare: true },
+    reserve: { type: 'amount', bare: true, unlessZero: true },
+    billed: { heading: `Billed, ${DSO_DAYS} days`, type: 'amount', look: 'soft', bare: true },
     days_sales_outstanding: { heading: 'DSO', type: 'count' },
   },
   sheet: [
@@ -153,7 +153,7 @@ export const reserve = defineList({
     ...names('open reserve billed days_sales_outstanding'),
   ],
   terminal: [...names('partner_name currency'), ...BUCKETS, ...names('open reserve days_sales_outstanding')],
-  page: [...names('partner_name'), ...BUCKETS, ...names('open rates reserve billed days_sales_outstanding')],
+  page: [...names('partner_name currency'), ...BUCKETS, ...names('open rates reserve billed days_sales_outstanding')],
   formulas: ({ currency }, cell) => ({
     open: `SUM(${cell('not_due')}:${cell('over_90')})`,
     reserve: BUCKETS.map(

@@ -73,8 +73,11 @@ const openTo = ({ month: of, partner_id, currency, as_of }: RollForwardRow): Lin
     ? ['aging', { as_of, currency }]
     : [`partners/${encodeURIComponent(partner_id)}/statement`, { from: `${of}-01`, as_of }];
 
-const quiet = (movement: Movement, heading?: string) =>
-  ({ ...(heading && { heading }), type: 'amount', look: 'quiet', to: movementsTo(movement) }) as const;
+const quiet = (movement: Movement, heading?: string) => ({
+  ...(heading && { heading }),
+  ...({ type: 'amount', look: 'quiet', bare: true, unlessZero: true } as const),
+  to: movementsTo(movement),
+});
 
 const COLUMNS = ['opening', ...MOVEMENTS, 'closing'] as const;
 
@@ -102,16 +105,16 @@ closing balance is compared with the aging at the end of its month.`,
         partner_name ?? partner_id ?? (by === 'all' ? 'All partners' : 'Payer unknown'),
     },
     month: { type: 'month', look: 'soft' },
-    currency: {},
-    opening: { type: 'amount' },
-    carried_over: { ...quiet('carried_over'), width: 140 },
+    currency: { heading: '', look: 'soft' },
+    opening: { type: 'amount', look: 'quiet', bare: true },
+    carried_over: quiet('carried_over'),
     invoiced: quiet('invoiced'),
     tax: quiet('tax'),
     credited: quiet('credited'),
     cash: quiet('cash'),
     written_off: quiet('written_off'),
     differences: quiet('differences', 'Bank charges'),
-    closing: { type: 'amount', to: openTo },
+    closing: { type: 'amount', bare: true, to: openTo },
     aging: { type: 'amount' },
     ties: {
       ...{ heading: '', type: 'marks' },
@@ -120,7 +123,7 @@ closing balance is compared with the aging at the end of its month.`,
   },
   sheet: [...names('partner_id partner_name month currency'), ...COLUMNS, 'aging'],
   terminal: [...names('partner_name month currency'), ...COLUMNS],
-  page: [...names('month partner_name'), ...COLUMNS, 'ties'],
+  page: [...names('month partner_name currency'), ...COLUMNS, 'ties'],
   formulas: (row, cell, before) => ({
     closing: `SUM(${cell('opening')}:${cell('differences')})`,
     ...(before?.['partner_id'] === row['partner_id'] &&
