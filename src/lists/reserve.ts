@@ -30,7 +30,11 @@ type Row = Buckets &
 
 const filters = z.strictObject({
   asOf: date('As of', 'The open invoices at the end of this day. Default: today.').optional(),
-  by: choice('By', 'By partner (default), by the family of one payer, or all partners in one sum.', GROUPS).optional(),
+  group: choice(
+    'Group by',
+    'By partner (default), by the family of one payer, or all partners in one sum.',
+    GROUPS,
+  ).optional(),
   partner: partner('Only this partner or payer.', { value: 'id' }).optional(),
   currency: text('Currency', 'Only this currency.').optional(),
 });
@@ -53,7 +57,7 @@ const readBilled = (tx: Transaction, asOf: string) =>
 type Sums = { readonly partner_id: string | null; readonly currency: string } & Record<Bucket | 'billed', Amount>;
 
 async function readRows(tx: Transaction, { filter, scope, today, context }: ListQuery<Filter>): Promise<Row[]> {
-  const { by = 'partner', partner: only, currency: wanted } = filter;
+  const { group: by = 'partner', partner: only, currency: wanted } = filter;
   await refuseFutureDay(tx, filter.asOf, today);
   const { as_of, documents } = await readAging(tx, { asOf: filter.asOf, today, scope });
   const billed = await readBilled(tx, as_of);
@@ -112,8 +116,8 @@ export const reserve = defineList({
   filters,
   views: [
     ['By partner', {}],
-    ['By family', { by: 'family' }],
-    ['All partners', { by: 'all' }],
+    ['By family', { group: 'family' }],
+    ['All partners', { group: 'all' }],
   ],
   sorts: ['partner_id', 'partner_id'],
   columns: {

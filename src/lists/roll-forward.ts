@@ -18,7 +18,11 @@ import { choice, defineList, given, Link, ListQuery, month, pageOf, partner, tex
 export const rollForwardFilters = {
   from: month('From', 'The first month. Default: eleven months before the last one.').optional(),
   to: month('To', 'The last month. Default: the current month.').optional(),
-  by: choice('By', 'By partner (default), by the family of one payer, or all partners in one sum.', GROUPS).optional(),
+  group: choice(
+    'Group by',
+    'By partner (default), by the family of one payer, or all partners in one sum.',
+    GROUPS,
+  ).optional(),
   partner: partner('Only this partner; by family, with the partners that it pays for.', { value: 'id' }).optional(),
   currency: text('Currency', 'Only this currency.').optional(),
 };
@@ -34,7 +38,7 @@ export async function scopeOf(
   tx: Transaction,
   { filter, scope, today }: Pick<ListQuery<Filter>, 'filter' | 'scope' | 'today'>,
 ): Promise<RollForwardScope> {
-  const { from, to, by, partner: partnerId, currency } = given(filters, filter);
+  const { from, to, group, partner: partnerId, currency } = given(filters, filter);
   if (to !== null) await refuseFutureDay(tx, `${to}-01`, today, '--to');
   const present = await readPresentDay(tx, today);
   const last = to ?? (present.slice(0, 7) as Month);
@@ -44,7 +48,7 @@ export async function scopeOf(
     const reason = count === 0 ? `is after ${last}` : `is more than ${MOST_MONTHS} months before ${last}`;
     throw refuse('argument_invalid', { argument: '--from', value: first, reason });
   }
-  return { from: first, to: last, by: by ?? 'partner', partner: partnerId, currency, scope, present };
+  return { from: first, to: last, group: group ?? 'partner', partner: partnerId, currency, scope, present };
 }
 
 async function readRows(tx: Transaction, { sort, ...asked }: Asked): Promise<RollForwardRow[]> {
@@ -59,11 +63,11 @@ const differs = ({ closing, aging, currency }: RollForwardRow) =>
 /** To the facts of a cell. */
 const movementsTo =
   (movement: Movement) =>
-  ({ month: of, by, partner_id, currency }: RollForwardRow): Link => [
+  ({ month: of, group, partner_id, currency }: RollForwardRow): Link => [
     'reports/movements',
     {
-      ...{ from: of, to: of, by, currency, movement },
-      ...(partner_id !== null ? { partner: partner_id } : by === 'all' ? {} : { unknown: 'yes' }),
+      ...{ from: of, to: of, group, currency, movement },
+      ...(partner_id !== null ? { partner: partner_id } : group === 'all' ? {} : { unknown: 'yes' }),
     },
   ];
 
@@ -93,16 +97,16 @@ closing balance is compared with the aging at the end of its month.`,
   filters,
   views: [
     ['By partner', {}],
-    ['By family', { by: 'family' }],
-    ['All partners', { by: 'all' }],
+    ['By family', { group: 'family' }],
+    ['All partners', { group: 'all' }],
   ],
   sorts: ['-month', 'partner_id'],
   columns: {
     partner_id: {},
     partner_name: {
       ...{ heading: 'Partner', cut: true, unlessSame: true },
-      value: ({ partner_name, partner_id, by }) =>
-        partner_name ?? partner_id ?? (by === 'all' ? 'All partners' : 'Payer unknown'),
+      value: ({ partner_name, partner_id, group }) =>
+        partner_name ?? partner_id ?? (group === 'all' ? 'All partners' : 'Payer unknown'),
     },
     month: { type: 'month', look: 'soft' },
     currency: { heading: '', look: 'soft' },

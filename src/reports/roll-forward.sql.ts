@@ -19,7 +19,7 @@ export type Group = (typeof GROUPS)[number];
 export type RollForwardScope = Readonly<{
   from: Month;
   to: Month;
-  by: Group;
+  group: Group;
   partner: string | null;
   currency: string | null;
   scope: Scope;
@@ -32,12 +32,12 @@ export const TOP_PAYERS = `SELECT DISTINCT ON (partner_id) partner_id, payer_id 
   ORDER BY partner_id, distance DESC`;
 
 /** The partner, family or sum that a row belongs to. A family that is asked for has the name of its payer. */
-const GROUPED = `CASE :by::text WHEN 'partner' THEN r.partner_id
+const GROUPED = `CASE :group::text WHEN 'partner' THEN r.partner_id
                       WHEN 'family' THEN coalesce(:partner::text, t.payer_id, r.partner_id) END`;
 
 const SELECTED = `(:scope::text[] IS NULL OR r.partner_id = ANY (:scope::text[]))
          AND (:currency::text IS NULL OR r.currency = upper(:currency))
-         AND (:partner::text IS NULL OR r.partner_id = :partner OR (:by::text = 'family' AND EXISTS (
+         AND (:partner::text IS NULL OR r.partner_id = :partner OR (:group::text = 'family' AND EXISTS (
            SELECT FROM partner_payers f WHERE f.partner_id = r.partner_id AND f.payer_id = :partner)))`;
 
 /**
@@ -82,7 +82,7 @@ export type RollForwardRow = Measures &
     /** Null for an unknown payer, and for the sum of all partners. */
     partner_id: string | null;
     partner_name: string | null;
-    by: Group;
+    group: Group;
     month: Month;
     currency: string;
     /** The last day of the month, or today. */
@@ -140,7 +140,7 @@ export const readRollForward = (
                    OVER (PARTITION BY of_group, currency ORDER BY month) AS closing
        FROM sums
      )
-     SELECT of_group AS partner_id, p.name AS partner_name, :by::text AS by, s.month, s.currency,
+     SELECT of_group AS partner_id, p.name AS partner_name, :group::text AS "group", s.month, s.currency,
             least((month_after(month) || '-01')::date - 1, :present::date)::text AS as_of,
             (closing - (${MOVEMENTS.join(' + ')}))::text AS opening,
             ${MOVEMENTS.map((name) => `${name}::text`).join(', ')}, closing::text, aging::text

@@ -233,7 +233,7 @@ test('the tax of a month is that of the tax report', async () => {
     const { lines } = await books.database.reading((tx) =>
       readTaxReport(tx, { from: `${month}-01`, to: `${month}-28` }),
     );
-    const rows = await rowsOf({ from: month, to: month, by: 'all' });
+    const rows = await rowsOf({ from: month, to: month, group: 'all' });
     for (const currency of ['EUR', 'JPY']) {
       const stated = lines.filter((line) => line.currency === currency).reduce((sum, { tax }) => sum + units(tax), 0n);
       expect(stated).toBeGreaterThan(0n);
@@ -243,7 +243,7 @@ test('the tax of a month is that of the tax report', async () => {
 });
 
 test('the family of a payer is one row, and what it moves among its partners is nothing', async () => {
-  const [family, own] = [await rowsOf({ by: 'family', currency: 'USD' }), await rowsOf({ currency: 'USD' })];
+  const [family, own] = [await rowsOf({ group: 'family', currency: 'USD' }), await rowsOf({ currency: 'USD' })];
   const ofHq = family.filter(({ partner_id }) => partner_id === 'hq');
   expect(family.filter(({ partner_id }) => partner_id === 'p-1')).toEqual([]);
   for (const row of ofHq) {
@@ -252,12 +252,12 @@ test('the family of a payer is one row, and what it moves among its partners is 
     );
     expect(units(row.closing)).toBe(parts.reduce((sum, { closing }) => sum + units(closing), 0n));
   }
-  expect(await rowsOf({ by: 'family', partner: 'hq' })).toEqual(ofHq);
+  expect(await rowsOf({ group: 'family', partner: 'hq' })).toEqual(ofHq);
   expect((await rowsOf({ partner: 'p-1' })).map(({ partner_id }) => partner_id)).toContain('p-1');
 });
 
 test('each cell leads to facts that add up to it, with their documents and payments', async () => {
-  const rows = [...(await rowsOf()), ...(await rowsOf({ by: 'family' })), ...(await rowsOf({ by: 'all' }))];
+  const rows = [...(await rowsOf()), ...(await rowsOf({ group: 'family' })), ...(await rowsOf({ group: 'all' }))];
   let cells = 0;
   for (const name of MOVEMENTS) {
     for (const row of rows.filter((each) => units(each[name]) !== 0n).filter((_, at) => at % 9 === 0)) {
@@ -308,8 +308,8 @@ test('the reserve is the sum of each bucket at its rate, and its open invoices a
   expect(Number(yen?.reserve)).toBe(expected.reduce((sum, each) => sum + each, 0));
   expect(yen?.days_sales_outstanding).toBe(Math.round((Number(yen?.open) / Number(yen?.billed)) * 90));
   expect(Number(yen?.billed)).toBe(3 * 1106);
-  const usd = (await read({ by: 'family', currency: 'usd' })).map(({ partner_id }) => partner_id);
+  const usd = (await read({ group: 'family', currency: 'usd' })).map(({ partner_id }) => partner_id);
   expect(usd).toEqual(['hq']);
-  expect((await read({ by: 'all' })).map(({ currency }) => currency)).toEqual(['EUR', 'JPY', 'USD']);
+  expect((await read({ group: 'all' })).map(({ currency }) => currency)).toEqual(['EUR', 'JPY', 'USD']);
   expect((await read({}, {})).map(({ reserve: none }) => none)).toEqual(rows.map(() => null));
 });
