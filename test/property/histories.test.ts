@@ -366,7 +366,7 @@ test.for(JOURNAL_PROGRAMS)('$program accepts the journals of these histories', (
 });
 
 /** One of the three asks for e-invoices. In dinars, which have three decimals, its documents wait. */
-const { currency: _, ...EUROPEAN } = { ...GERMAN, tax_id: 'DE987654321' };
+const { currency: _, ...EUROPEAN } = { ...GERMAN, tax_id: 'DE987654328' };
 
 /** One of the three is a connected account: its months are statements. */
 const ROUTED: Readonly<Record<string, object>> = {
