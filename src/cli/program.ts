@@ -197,7 +197,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     'Export data for auditors, and journals for the general ledger',
     () => [import('./commands/export.ts'), import('./commands/export-gl.ts')],
   ],
-  gl: ['List journals exported to the general ledger', () => [import('./commands/gl.ts')]],
+  gl: [
+    'List journals exported to the general ledger, and the entries of a month',
+    () => [import('./commands/gl.ts'), listIn(import('#lists/entries'), 'entries')],
+  ],
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   witness: ['Cosign the checkpoints of a log, for auditors', () => [import('./commands/witness.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],

@@ -10,6 +10,7 @@ import { cashApplication } from '#lists/cash-application';
 import { checkpoints } from '#lists/checkpoints';
 import { clients } from '#lists/clients';
 import { emails } from '#lists/emails';
+import { entries } from '#lists/entries';
 import { feeds } from '#lists/feeds';
 import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
@@ -245,6 +246,10 @@ function addReports(routes: Routes) {
   screen('/reports/general-ledger', journals, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
     glListSheet(exports),
   );
+  addList(routes, '/reports/general-ledger/entries', {
+    ...{ list: entries, place: 'aging', title: 'Journal entries', lead: 'a month, with document numbers' },
+    Above: () => ReportsMenu({ current: 'general-ledger' }),
+  });
   file('/reports/general-ledger/:gl/:file', journals, async (tx, { params: { gl = '', file: name = '' }, period }) => {
     if (!/^[1-9]\d{0,14}$/.test(gl)) return undefined;
     const [found] = await readFile(tx, { id: Number(gl), name });

@@ -51,6 +51,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'email list': 'number,kind,',
   'checkpoint list': 'size,closes,',
   'gl list': 'month,format,',
+  'gl entries': 'entry_on,dated_on,entry,document,',
   'security list': 'at,event,',
   'client list': 'client_id,partner_id,',
   'webhook list': 'partner_id,url,',
