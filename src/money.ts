@@ -127,8 +127,8 @@ export class Amount {
     return new Amount(rounded(this.value.times(new Decimal(rate)), this.currency), this.currency);
   }
 
-  /** Returns the tax at a rate in percent, rounded half away from zero like the SQL function `tax_of`. */
-  taxAt(percent: string) {
+  /** Returns a percentage, such as the tax, rounded half away from zero like the SQL function `tax_of`. */
+  atPercent(percent: string) {
     return new Amount(rounded(this.value.times(new Decimal(percent)).dividedBy(100), this.currency), this.currency);
   }
 

@@ -15,7 +15,18 @@ export type Sheet = Readonly<{
   columns: Readonly<Record<string, ColumnType>>;
   /** Each row has values by heading: texts, numbers or null. Values without a heading are omitted. */
   rows: readonly object[];
+  formulas?: Formulas | undefined;
 }>;
+
+/**
+ * The formulas of a row by column, for workbooks. `cell` gives the address of a column's cell in this row, or in a row
+ * above it: `cell('closing', -1)`. A formula replaces a number that it computes, never a text.
+ */
+export type Formulas = (
+  row: Readonly<Record<string, Value>>,
+  cell: (column: string, rows?: number) => string,
+  before: Readonly<Record<string, Value>> | undefined,
+) => Readonly<Record<string, string>>;
 
 type TypedColumn = `${string}:${Exclude<ColumnType, 'text'>}`;
 
@@ -60,10 +71,14 @@ function unformulated(value: string | number) {
 /**
  * Returns a workbook with one worksheet and a fixed heading. Amounts and dates are numbers that Excel can sum and sort.
  */
-export function xlsxOf({ name, columns, rows }: Sheet): Promise<Buffer> {
+export function xlsxOf({ name, columns, rows, formulas = () => ({}) }: Sheet): Promise<Buffer> {
   const types = Object.entries(columns);
   const heading = types.map(([column]): XlsxCell => ({ value: column, fontWeight: 'bold' }));
-  const cells = rows.map((row) => types.map(([column, type]) => xlsxCell(valueAt(row, column), type)));
+  const values = rows as readonly Readonly<Record<string, Value>>[];
+  const cells = values.map((row, at) => {
+    const computed = formulas(row, (column, by = 0) => addressOf(columns, column, at + 2 + by), values[at - 1]);
+    return types.map(([column, type]) => withFormula(xlsxCell(valueAt(row, column), type), computed[column]));
+  });
   const widths = types.map(([column]) => ({ width: widthOf([column, ...rows.map((row) => valueAt(row, column))]) }));
   return writeXlsx([heading, ...cells], { sheet: name, columns: widths, stickyRowsCount: 1 }).toBuffer();
 }
@@ -75,6 +90,15 @@ function xlsxCell(value: Value, type: ColumnType): XlsxCell {
   if (type === 'text' || !isExactAsNumber(text)) return { type: String, value: text };
   return { type: Number, value: Number(text), format: type === 'count' ? '#,##0' : amountFormat(text) };
 }
+
+const withFormula = (cell: XlsxCell, formula: string | undefined): XlsxCell =>
+  formula !== undefined && cell !== null && typeof cell === 'object' && 'type' in cell && cell.type === Number
+    ? { type: 'Formula', value: formula, ...('format' in cell && { format: cell.format }) }
+    : cell;
+
+/** `C7` for the third column of the seventh row. A sheet has at most 26 columns with addresses. */
+const addressOf = (columns: Sheet['columns'], column: string, row: number) =>
+  `${String.fromCharCode(65 + Object.keys(columns).indexOf(column))}${row}`;
 
 /** Excel keeps 15 significant digits. Longer amounts are written as text, so that no digit is lost. */
 const isExactAsNumber = (text: string) => NUMBER.test(text) && text.replace(/\D/g, '').replace(/^0+/, '').length <= 15;

@@ -1,7 +1,12 @@
 /** Lists and reports for spreadsheets. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import readXlsx from 'read-excel-file/node';
 import { expect, test } from 'vitest';
 import { csvOf, type Sheet, xlsxOf } from '../src/sheet.ts';
+import { needs, tool } from './support/tools.ts';
 
 const sheet: Sheet = {
   name: 'Payments',
@@ -62,4 +67,32 @@ test('a workbook has numbers and dates that can be summed and sorted, and keeps 
 test('a list without rows is still a workbook with headings', async () => {
   const [first] = await readXlsx(await xlsxOf({ ...sheet, rows: [] }));
   expect(first?.data).toEqual([['payer', 'received_on', 'currency', 'amount', 'lines']]);
+});
+
+test('a workbook computes what a formula gives, and keeps a text that is too long to be computed', async (context) => {
+  needs('python3', context);
+  const balances: Sheet = {
+    name: 'Balances',
+    columns: { partner: 'text', opening: 'amount', cash: 'amount', closing: 'amount' },
+    rows: [
+      { partner: '=A1', opening: '10.00', cash: '-4.00', closing: '6.00' },
+      { partner: 'b', opening: '6.00', cash: '0.00', closing: '99999999999999.99' },
+    ],
+    formulas: (_, cell, before) => ({
+      ...{ partner: 'B2', closing: `SUM(${cell('opening')}:${cell('cash')})` },
+      ...(before && { opening: cell('closing', -1) }),
+    }),
+  };
+  const folder = mkdtempSync(join(tmpdir(), 'reckoner-sheet-'));
+  try {
+    writeFileSync(join(folder, 'a.xlsx'), await xlsxOf(balances));
+    execFileSync(tool('python3'), ['-m', 'zipfile', '-e', join(folder, 'a.xlsx'), folder]);
+    const xml = readFileSync(join(folder, 'xl/worksheets/sheet1.xml'), 'utf8');
+    expect([...xml.matchAll(/<c r="(\w+)"[^>]*><f>([^<]*)<\/f>/g)].map(([, at, formula]) => [at, formula])).toEqual([
+      ['D2', 'SUM(B2:C2)'],
+      ['B3', 'D2'],
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -1,6 +1,7 @@
 /** Rules of tax in the settings: which one applies, what is refused, and the tax of credit notes. */
 import { expect, test } from 'vitest';
-import { type Sale, taxNumberProblem, taxRuleFor, taxSchema, whyNoTaxRule } from '../src/config/tax.ts';
+import { addressProblem, taxIdProblem, taxNumberProblem } from '../src/config/identifiers.ts';
+import { type Sale, taxRuleFor, taxSchema, whyNoTaxRule } from '../src/config/tax.ts';
 import { shareCredit } from '../src/documents/document-tax.ts';
 import { Amount } from '../src/money.ts';
 
@@ -103,18 +104,51 @@ test('a registration number is checked where its form is known', () => {
   expect(taxNumberProblem('T7000012050002', 'JP')).toBeUndefined();
   expect(taxNumberProblem('T7000012050003', 'JP')).toBe('has a wrong check digit');
   expect(taxNumberProblem('7000012050002', 'JP')).toContain('T and 13 digits');
-  expect(taxNumberProblem('DE123456789', 'DE')).toBeUndefined();
+  expect(taxNumberProblem('DE123456788', 'DE')).toBeUndefined();
   expect(taxNumberProblem('FR 40 303265045', 'FR')).toBeUndefined();
-  expect(taxNumberProblem('EL123456789', 'GR')).toBeUndefined();
+  expect(taxNumberProblem('EL094259216', 'GR')).toBeUndefined();
   expect(taxNumberProblem('DE12345678', 'DE')).toBe('does not have the format of a VAT number of DE');
+  expect(taxNumberProblem('DE123456789', 'DE')).toBe('has a wrong check digit');
+  expect(taxNumberProblem('FR40303265046', 'FR')).toBe('has a wrong check digit');
   expect(taxNumberProblem('anything', 'US')).toBeUndefined();
   expect(problems({ countries: { JP: { registration: 'T1' } }, rules: [standard('10')] })[0]).toMatch(
     /^countries\.JP\.registration must be T/,
   );
 });
 
+test('the tax id of a partner is checked if it begins as the VAT numbers of its country do', () => {
+  expect(taxIdProblem('NL12345', 'NL')).toBe('does not have the format of a VAT number of NL');
+  expect(taxIdProblem('NL123456789B01', 'NL')).toBe('has a wrong check digit');
+  expect(taxIdProblem('NL 0044.95.445 B01', 'NL')).toBeUndefined();
+  expect(taxIdProblem('EL094259216', 'GR')).toBeUndefined();
+  expect(taxIdProblem('12/345/67890', 'DE')).toBeUndefined();
+  expect(taxIdProblem('04-1234567', 'US')).toBeUndefined();
+});
+
+test.each([
+  ['0088', '4012345000009', '4012345000008', /GLN/],
+  ['0208', '0843766574', '0843766575', /wrong check digit/],
+  ['0106', '52507270', '5250727', /8 digits/],
+  ['0190', '00000001003214345000', '123', /20 digits/],
+  ['9944', 'NL004495445B01', 'NL123456789B01', /wrong check digit/],
+  ['9944', 'NL004495445B01', '004495445B01', /format of a VAT number of NL/],
+  ['9930', 'DE123456788', 'DE123456789', /wrong check digit/],
+  ['0192', '923609016', '923609017', /wrong check digit/],
+  ['0184', 'DK13585628', 'DK13585629', /wrong check digit/],
+  ['0007', '5561888404', '5561888405', /wrong check digit/],
+  ['0211', 'IT00743110157', 'IT00743110158', /wrong check digit/],
+])('the scheme %s has %s, and not %s', (scheme, right, wrong, reason) => {
+  expect(addressProblem(scheme, right)).toBeUndefined();
+  expect(addressProblem(scheme, wrong)).toMatch(reason);
+});
+
+test('an identifier of a scheme whose form is unknown is taken', () => {
+  expect(addressProblem('0204', '04011000-12345-34')).toBeUndefined();
+});
+
 test('tax is rounded half away from zero, also below it and without decimals', () => {
-  const tax = (amount: string, currency: string, rate: string) => Amount.of(amount, currency).taxAt(rate).toString();
+  const tax = (amount: string, currency: string, rate: string) =>
+    Amount.of(amount, currency).atPercent(rate).toString();
   expect([tax('0.50', 'EUR', '19'), tax('-0.50', 'EUR', '19'), tax('1005', 'JPY', '10')]).toEqual([
     '0.10',
     '-0.10',

@@ -8,6 +8,7 @@ import {
   Column,
   cellOf,
   columnOf,
+  isShown,
   List,
   ListQuery,
   readSums,
@@ -112,7 +113,9 @@ export function tableOf(list: List, rows: readonly unknown[], today: string) {
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
   const shown = list.terminal.filter((name) => {
     const { width: least = 0, unlessSame } = columnOf(list, name);
-    return width >= least && (unlessSame !== true || new Set(values(name)).size > 1);
+    return (
+      width >= least && isShown(list, name, rows, today) && (unlessSame !== true || new Set(values(name)).size > 1)
+    );
   });
   const columns = shown.map(values);
   return table(

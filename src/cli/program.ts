@@ -127,7 +127,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   reminder: ['Pause and resume the reminders of a partner', () => ['reminder.pause', 'reminder.resume']],
   statement: ['E-mail account statements to partners', () => ['statement.send']],
   report: [
-    'Show a report: position, aging, account statement, trial balance, close, coverage, tax, unearned sales, cash application, access',
+    'Show a report: position, aging, roll-forward, account statement, trial balance, close, coverage, tax, unearned sales, access',
     () => [
       import('./commands/report/position.ts'),
       import('./commands/report/aging.ts'),
@@ -138,6 +138,9 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),
+      listIn(import('#lists/roll-forward'), 'rollForward'),
+      listIn(import('#lists/movements'), 'movements'),
+      listIn(import('#lists/reserve'), 'reserve'),
       listIn(import('#lists/cash-application'), 'cashApplication'),
       listIn(import('#lists/access'), 'access'),
     ],
@@ -195,7 +198,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     'Export data for auditors, and journals for the general ledger',
     () => [import('./commands/export.ts'), import('./commands/export-gl.ts')],
   ],
-  gl: ['List journals exported to the general ledger', () => [import('./commands/gl.ts')]],
+  gl: [
+    'List journals exported to the general ledger, and the entries of a month',
+    () => [import('./commands/gl.ts'), listIn(import('#lists/entries'), 'entries')],
+  ],
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   witness: ['Cosign the checkpoints of a log, for auditors', () => [import('./commands/witness.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],

@@ -1,5 +1,6 @@
 /** Settings and partner fields for e-invoices (EN 16931): formats, electronic addresses, and reasons for no tax. */
 import { z } from 'zod';
+import { addressProblem } from './identifiers.ts';
 import { line } from './validation.ts';
 
 /** Factur-X (ZUGFeRD) is embedded in the PDF. UBL is Peppol BIS Billing 3. */
@@ -61,10 +62,14 @@ export function reasonCodeProblem(code: string, category: string) {
   return own === category ? undefined : `belongs to the category ${own}, not to ${category}`;
 }
 
-export const electronicAddress = line(130).refine((text) => {
+export const electronicAddress = line(130).superRefine((text, context) => {
   const [, scheme = '', id = ''] = /^([^:]*):(\S+)$/.exec(text) ?? [];
-  return ADDRESS_SCHEMES.has(scheme) && id !== '';
-}, 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574');
+  const isKnown = ADDRESS_SCHEMES.has(scheme) && id !== '';
+  const message = isKnown
+    ? addressProblem(scheme, id)
+    : 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574';
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
+});
 
 /** XRechnung and Factur-X accept these schemes. */
 export const isRefusedByPeppol = (address: string) => /^(AN|AQ|AS|AU|EM):/.test(address);

@@ -59,6 +59,15 @@ const smallDifferenceSchema = z
     }
     checkAmounts(amounts, context);
   });
+const percent = z
+  .string()
+  .refine(
+    (text) => amountProblem(text, 4) === undefined && Number(text) >= 0 && Number(text) <= 100,
+    'must be a number from 0 to 100 with at most 4 decimals, such as 2 or 1.5',
+  );
+const lossRatesSchema = z.strictObject({
+  ...{ not_due: percent, days_1_30: percent, days_31_60: percent, days_61_90: percent, over_90: percent },
+});
 const amountsByCurrency = z
   .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
   .default({})
@@ -188,6 +197,8 @@ export const settingsSchema = z
     payment_link: paymentLinkSchema.default({ provider: 'page' }),
     bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
     small_difference: smallDifferenceSchema.default({}),
+    /** The expected losses of open invoices, in percent by days overdue. Null: `report reserve` has no reserve. */
+    loss_rates: lossRatesSchema.nullable().default(null),
     /** What a close holds for review by finance. */
     holds: holdsSchema.prefault({}),
     /** Above which sums a partner's reversals of a month wait for a person. */

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { isDate, isMonth, lastDay, Month } from '#month';
 import { reasonCodeProblem } from './e-invoice.ts';
+import { taxNumberProblem } from './identifiers.ts';
 import { line } from './validation.ts';
 
 /** The categories, in the order in which documents list them. */
@@ -85,61 +86,6 @@ const ruleSchema = z
     reason: reason || (rule.category === 'reverse_charge' ? 'Reverse charge' : ''),
     reason_code: reason_code ?? '',
   }));
-
-/** The first digit of a Japanese corporate number is a check digit (Ordinance of 2014, article 2). */
-function japaneseNumberIsRight(number: string) {
-  const digits = [...number].map(Number);
-  const sum = digits
-    .slice(1)
-    .reverse()
-    .reduce((total, digit, index) => total + digit * (index % 2 === 0 ? 1 : 2), 0);
-  return digits[0] === 9 - (sum % 9);
-}
-
-/** The formats of EU VAT numbers, without the country prefix. */
-const EU_SHAPES: Readonly<Record<string, RegExp>> = {
-  AT: /^U\d{8}$/,
-  BE: /^[01]\d{9}$/,
-  BG: /^\d{9,10}$/,
-  CY: /^\d{8}[A-Z]$/,
-  CZ: /^\d{8,10}$/,
-  DE: /^\d{9}$/,
-  DK: /^\d{8}$/,
-  EE: /^\d{9}$/,
-  ES: /^[A-Z0-9]\d{7}[A-Z0-9]$/,
-  FI: /^\d{8}$/,
-  FR: /^[A-HJ-NP-Z0-9]{2}\d{9}$/,
-  GR: /^\d{9}$/,
-  HR: /^\d{11}$/,
-  HU: /^\d{8}$/,
-  IE: /^(\d{7}[A-W][A-I]?|\d[A-Z+*]\d{5}[A-W])$/,
-  IT: /^\d{11}$/,
-  LT: /^(\d{9}|\d{12})$/,
-  LU: /^\d{8}$/,
-  LV: /^\d{11}$/,
-  MT: /^\d{8}$/,
-  NL: /^\d{9}B\d{2}$/,
-  PL: /^\d{10}$/,
-  PT: /^\d{9}$/,
-  RO: /^\d{2,10}$/,
-  SE: /^\d{10}01$/,
-  SI: /^\d{8}$/,
-  SK: /^\d{10}$/,
-};
-
-/** Why a text is not a tax number of this country; undefined if it is, or if the format is unknown. */
-export function taxNumberProblem(number: string, of: string) {
-  if (of === 'JP') {
-    if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';
-    return japaneseNumberIsRight(number.slice(1)) ? undefined : 'has a wrong check digit';
-  }
-  const shape = EU_SHAPES[of];
-  if (shape === undefined) return undefined;
-  const prefix = of === 'GR' ? 'EL' : of;
-  const plain = number.replace(/[ .-]/g, '');
-  const right = plain.startsWith(prefix) && shape.test(plain.slice(prefix.length));
-  return right ? undefined : `does not have the format of a VAT number of ${of}`;
-}
 
 const countrySchema = z.strictObject({
   /** The name of the tax, as printed. */

@@ -9,7 +9,7 @@ type MoneyProps = Readonly<{
   currency: string;
   signed?: boolean;
   /** Omits the currency, for columns whose heading names it. */
-  bare?: boolean;
+  bare?: boolean | undefined;
 }>;
 
 export function Money({ amount, currency, signed = false, bare = false }: MoneyProps) {

@@ -9,6 +9,7 @@ import {
   cellOf,
   columnOf,
   Column as Described,
+  isShown,
   Link,
   List,
   ListQuery,
@@ -331,7 +332,10 @@ export function ListTable({
   const { list, question, sort, rows, ticked, today } = view;
   const totals = view.sums.totals.filter((total) => face.some((name) => total[name] !== undefined));
   const isPart = rows.length !== view.sums.count;
-  const columns = face.map((name, at): Column<unknown> => {
+  const shown = face.filter(
+    (name) => isShown(list, name, rows, today) || totals.some((total) => total[name]?.isZero() === false),
+  );
+  const columns = shown.map((name, at): Column<unknown> => {
     const column = columnOf(list, name);
     // The largest amounts come first.
     const sorts = (column.type === 'amount' ? [`-${name}`, name] : [name, `-${name}`]).filter((each) =>
@@ -365,11 +369,13 @@ export function ListTable({
   const foot = totals.map((total) => (
     <tr>
       {all.map(({ heading, number }, at) => {
-        const sum = total[face[at] ?? ''];
+        const name = shown[at] ?? '';
+        const sum = total[name];
         return (
           <td class={number ? 'num' : undefined} data-label={sum && heading}>
             {at === 0 && (isPart ? 'Total of all pages' : 'Total')}
-            {sum && <Money amount={sum.toString()} currency={sum.currency} />}
+            {name === 'currency' && Object.values(total)[0]?.currency}
+            {sum && <Money amount={sum.toString()} currency={sum.currency} bare={columnOf(list, name).bare} />}
           </td>
         );
       })}
@@ -431,9 +437,11 @@ type CellProps = Pick<ListProps, 'hrefOf'> &
 function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   const value = cellOf(list, name, row, today);
   if (value === null || value === '' || (Array.isArray(value) && value.length === 0)) return null;
+  const link = column.to?.(row);
   if (value instanceof Amount) {
-    const money = { amount: value.toString(), currency: value.currency };
-    return column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;
+    const money = { amount: value.toString(), currency: value.currency, bare: column.bare };
+    const shown = column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;
+    return link == null || value.isZero() ? shown : <a href={hrefOf(...link)}>{shown}</a>;
   }
   if (isAmounts(value)) {
     return (
@@ -446,7 +454,6 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
       </span>
     );
   }
-  const link = column.to?.(row);
   const shown =
     typeof value === 'object' ? <Marks marks={value} /> : <Looking look={column.look}>{inTime(value, column)}</Looking>;
   return link == null ? (

@@ -10,10 +10,14 @@ import { cashApplication } from '#lists/cash-application';
 import { checkpoints } from '#lists/checkpoints';
 import { clients } from '#lists/clients';
 import { emails } from '#lists/emails';
+import { entries } from '#lists/entries';
 import { feeds } from '#lists/feeds';
 import { invoices } from '#lists/invoices';
+import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
 import { payments } from '#lists/payments';
+import { reserve } from '#lists/reserve';
+import { rollForward } from '#lists/roll-forward';
 import { rows } from '#lists/rows';
 import { users } from '#lists/users';
 import { isMonth, Month } from '#month';
@@ -222,6 +226,18 @@ function addReports(routes: Routes) {
     bankReconciliationScreen,
     bankReconciliationSheet,
   );
+  addList(routes, '/reports/roll-forward', {
+    ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
+    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
+  });
+  addList(routes, '/reports/movements', {
+    ...{ list: movements, place: 'aging', title: 'Movements', lead: 'what changed what partners owe' },
+    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
+  });
+  addList(routes, '/reports/reserve', {
+    ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
+    Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
+  });
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
     Above: () => ReportsMenu({ current: 'cash-application' }),
@@ -230,6 +246,10 @@ function addReports(routes: Routes) {
   screen('/reports/general-ledger', journals, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
     glListSheet(exports),
   );
+  addList(routes, '/reports/general-ledger/entries', {
+    ...{ list: entries, place: 'aging', title: 'Journal entries', lead: 'a month, with document numbers' },
+    Above: () => ReportsMenu({ current: 'general-ledger' }),
+  });
   file('/reports/general-ledger/:gl/:file', journals, async (tx, { params: { gl = '', file: name = '' }, period }) => {
     if (!/^[1-9]\d{0,14}$/.test(gl)) return undefined;
     const [found] = await readFile(tx, { id: Number(gl), name });

@@ -19,7 +19,8 @@ export function leaveWork(home: string, reckoner: (...args: string[]) => string)
   // A reader of the README may be away for hours.
   const console = { idle_minutes: 720 };
   // The largest shortfall that finance accepts as bank charges.
-  changeSettings(home, { console, small_difference: { USD: '25.00', EUR: '10.00' } });
+  const loss_rates = { not_due: '0.5', days_1_30: '2', days_31_60: '10', days_61_90: '25', over_90: '60' };
+  changeSettings(home, { console, small_difference: { USD: '25.00', EUR: '10.00' }, loss_rates });
   finance('dispute', 'open', 'INV-2026-000003', '--reason', 'Two races were canceled');
   finance('invoice', 'hold', 'INV-2026-000013', '--reason', "Waiting for September's credit");
 }

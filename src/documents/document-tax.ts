@@ -87,7 +87,7 @@ export function shareCredit(
     const upTo = amount.prorated(reached, whole);
     const taxable = upTo.minus(given);
     given = upTo;
-    const share = { position, taxable, tax: taken.plus(taxable).taxAt(rate).minus(tax) };
+    const share = { position, taxable, tax: taken.plus(taxable).atPercent(rate).minus(tax) };
     return share.taxable.isZero() && share.tax.isZero() ? [] : [share];
   });
 }

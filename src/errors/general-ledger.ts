@@ -1,7 +1,13 @@
 import { basename } from 'node:path';
 import { fieldName } from '#field-names';
 import { SEE, toDo, toRun } from '#remedy';
+import { moneyText, plural } from '#values';
 import { badInput, bullets, FieldProblem, inFieldWords, refused, says } from './definition.ts';
+
+const PROGRAMS: Readonly<Record<string, string>> = { quickbooks: 'QuickBooks', xero: 'Xero', netsuite: 'NetSuite' };
+
+/** The lines that are named, so that a message can be read. */
+const MOST_LINES = 20;
 
 export const GENERAL_LEDGER = {
   accounts_missing: refused<{ file: string }>((f) =>
@@ -29,12 +35,22 @@ export const GENERAL_LEDGER = {
       toDo('Close them first', 'books.close', { month: f.month }),
     ),
   ),
-  gl_decimals_unsupported: badInput<{ month: string; format: string; currencies: readonly string[] }>(
+  gl_lines_unusable: badInput<{
+    month: string;
+    format: string;
+    lines: readonly Readonly<Record<'account' | 'name' | 'amount' | 'currency' | 'reason', string>>[];
+  }>(
     (f) =>
-      `${f.month} was not exported: these currencies have more than two decimals: ${f.currencies.join(', ')}. ` +
-      'NetSuite takes two decimals in every currency (its setting "Currency Precision"), so the import would fail or ' +
-      `round. Export the month with ${fieldName('format', 'generic')}, which has the exact amounts. Enter the amounts of ` +
-      'these currencies as your accountant decides.',
+      `${f.month} was not exported, because ${PROGRAMS[f.format] ?? f.format} cannot import ${plural(f.lines.length, 'line')}:\n` +
+      `${f.lines
+        .slice(0, MOST_LINES)
+        .map((line) => {
+          const of = [line.account, line.name].filter(Boolean).join(', ');
+          return `  ${of}, ${moneyText(line.amount, line.currency)}: ${line.reason}\n`;
+        })
+        .join('')}` +
+      `Shorten the texts in the accounts and in "names". For amounts, export the month with ` +
+      `${fieldName('format', 'generic')}, which has them exactly, and enter them as your accountant decides.`,
   ),
   gl_name_unusable: refused<{ partners: readonly string[] }>(
     (f) =>

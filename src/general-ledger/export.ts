@@ -2,7 +2,7 @@
  * Exports a month's journal for the general ledger. The journal consists of all parts of the month in a format. The
  * first part contains the whole month. A later part contains newer postings, or amounts that move to other accounts. An
  * exported part never changes. Refusals: before_first_month, month_not_closed, books_open, accounts_missing,
- * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
+ * accounts_invalid, accounts_unmapped, gl_lines_unusable, gl_name_unusable, gl_names_shared, gl_not_exported,
  * gl_not_tied.
  */
 import { keepArchives } from '#archive/archive.sql';
@@ -16,7 +16,7 @@ import { failpoint } from '#failpoint';
 import { readPartnerNames } from '#partners/partners.sql';
 import { ActorContext, recordEvent } from '#people/audit-events';
 import { readBalances } from '#reports/balances.sql';
-import { Amount, lastDay, Month, minorDigits, monthBefore } from '#values';
+import { Amount, lastDay, Month, monthBefore } from '#values';
 import { GlFormat } from './accounts.ts';
 import {
   GlExport,
@@ -43,6 +43,7 @@ import {
   sharedNames,
   summarise,
 } from './journal.ts';
+import { unusableLines } from './limits.ts';
 
 export type GlRequest = Readonly<{
   month: Month;
@@ -185,8 +186,8 @@ async function linesToExport(
   const checked = (lines: readonly GlLine[]) => {
     const partners = runnableNames(lines);
     if (partners.length > 0) throw refuse('gl_name_unusable', { partners });
-    const currencies = tooPrecise(request.format, lines);
-    if (currencies.length > 0) throw refuse('gl_decimals_unsupported', { ...request, currencies });
+    const unusable = unusableLines(request.format, lines);
+    if (unusable.length > 0) throw refuse('gl_lines_unusable', { ...request, lines: unusable });
     const shared = lines.length === 0 ? [] : sharedNames(accounts, [...exported, ...lines]);
     if (shared.length > 0) throw refuse('gl_names_shared', { shared });
     return lines;
@@ -202,15 +203,6 @@ async function linesToExport(
   const lines = checked(usable(since));
   return { lines, kind: 'difference', movable: moved(now.lines, [...exported, ...lines]).filter(isMapped(now.lines)) };
 }
-
-/**
- * The currencies that have more decimals than the program accepts. How QuickBooks and Xero handle such currencies is
- * unknown.
- */
-const tooPrecise = (format: GlFormat, lines: readonly GlLine[]) =>
-  format === 'netsuite'
-    ? [...new Set(lines.map(({ currency }) => currency))].filter((each) => (minorDigits(each) ?? 0) > 2).sort()
-    : [];
 
 /** Selects lines whose account the map still contains, because lines of other accounts are not reported as movable. */
 function isMapped(lines: readonly GlLine[]): (line: GlLine) => boolean {

@@ -14,7 +14,7 @@ import { balancedParts, CurrencyJournal, GlLine, JournalLine, summarise } from '
  * Increase this number whenever the content of the files changes. Files that an older writer wrote keep their bytes and
  * are not rewritten.
  */
-export const WRITER = 2;
+export const WRITER = 3;
 
 export type GlKind = 'journal' | 'difference' | 'reclassification';
 
@@ -51,6 +51,11 @@ export const XERO_LINES = 300;
  */
 const QUICKBOOKS_LINES = 999;
 const QUICKBOOKS_NUMBER = 21;
+/**
+ * NetSuite warns of timeouts in transactions of more lines (Oracle, "Limitations for Creating Transactions", NetSuite
+ * help, article_159361107074).
+ */
+export const NETSUITE_LINES = 1000;
 
 const WRITERS: Readonly<Record<GlFormat, (journal: Journal, of: readonly CurrencyJournal[]) => GlFile[]>> = {
   generic: genericFiles,
@@ -174,7 +179,8 @@ const NETSUITE = [
 ];
 
 /**
- * The rows of a NetSuite file. The rows contain no exchange rate, because NetSuite applies its own rates for the date.
+ * The rows of a NetSuite file. The rows contain no exchange rate, because NetSuite applies its own rates for the date. A
+ * longer journal becomes several, each balanced and with its own external id.
  */
 const netsuiteRows = (journal: Journal, of: readonly CurrencyJournal[]) => {
   const period = DateTime.fromISO(lastDay(journal.month), { zone: 'utc' }).setLocale('en').toFormat('LLL yyyy');
@@ -182,10 +188,13 @@ const netsuiteRows = (journal: Journal, of: readonly CurrencyJournal[]) => {
   return [
     NETSUITE,
     ...of.flatMap(({ currency, lines }) =>
-      lines.map((line) => [
-        ...[externalId(journal, currency), dateOf(journal), period, subsidiary, currency, '', titleOf(journal)],
-        ...[line.to_account, ...sidesOf(line), line.memo, line.name, line.class, line.location],
-      ]),
+      balancedParts(lines, NETSUITE_LINES).flatMap((part, at, { length }) => {
+        const id = `${externalId(journal, currency)}${length === 1 ? '' : `-${at + 1}`}`;
+        return part.map((line) => [
+          ...[id, dateOf(journal), period, subsidiary, currency, '', titleOf(journal)],
+          ...[line.to_account, ...sidesOf(line), line.memo, line.name, line.class, line.location],
+        ]);
+      }),
     ),
   ];
 };

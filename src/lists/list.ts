@@ -12,7 +12,7 @@ import { Amount, moneyText, sumsOf } from '#money';
 import { Installation } from '#people/audit-events';
 import { Period, Scope } from '#people/scope';
 import { ToDo } from '#remedy';
-import { ColumnType, Sheet } from '#sheet';
+import { ColumnType, Formulas, Sheet } from '#sheet';
 
 export * from '#actions/fields';
 
@@ -53,6 +53,10 @@ export type Column<Row> = Readonly<{
   cut?: true;
   width?: number;
   unlessSame?: true;
+  /** Hides the column in tables where all rows are empty or zero. */
+  unlessZero?: true;
+  /** Amounts without their currency, which has a column of its own. */
+  bare?: true;
 }>;
 
 export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
@@ -121,6 +125,7 @@ export type List<
   sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
   sheet: readonly NoInfer<Name>[];
+  formulas?: Formulas;
   terminal: readonly NoInfer<Name>[];
   /** Without this view, the list has no page, and its rows need no key. */
   page?: readonly NoInfer<Name>[];
@@ -245,8 +250,16 @@ export const textOf = (value: Value) => {
     .join(', ');
 };
 
+/** Whether a table has a column: at least one of its rows has a value, if the column is hidden without one. */
+export const isShown = <Row>(list: List<Row>, name: string, rows: readonly Row[], today: string) =>
+  columnOf(list, name).unlessZero !== true ||
+  rows.some((row) => {
+    const value = cellOf(list, name, row, today);
+    return value instanceof Amount ? !value.isZero() : textOf(value) !== '';
+  });
+
 export const sheetOf = <Row>(list: List<Row>, rows: readonly Row[], today: string): Sheet => ({
-  name: list.title,
+  ...{ name: list.title, formulas: list.formulas },
   columns: Object.fromEntries(
     list.sheet.map((name) => {
       const { type } = columnOf(list, name);

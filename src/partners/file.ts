@@ -1,6 +1,7 @@
 /** The schema of partners.json, an array of partners (contract, Partners). Refusal: partners_invalid. */
 import { z } from 'zod';
 import { E_INVOICE_FORMATS, electronicAddress, isRefusedByPeppol } from '#config/e-invoice';
+import { taxIdProblem } from '#config/identifiers';
 import { addressSchema, emailAddress, fieldProblems, line } from '#config/validation';
 import { FieldProblem, reasonOf, refuse } from '#errors/refusals';
 import { halfCharacters, parseExactJson, repeatedName } from '#json';
@@ -194,6 +195,8 @@ const partnerSchema = z
         `must have ${partner.currency}, the partner's currency: the platform sends sequential shares from its balance in it`,
       );
     }
+    const wrongTaxId = taxIdProblem(partner.tax_id, partner.address.country);
+    if (wrongTaxId !== undefined) complain('tax_id', wrongTaxId);
     if (partner.e_invoice === 'ubl' && isRefusedByPeppol(partner.electronic_address)) {
       const scheme = partner.electronic_address.slice(0, 2);
       complain(

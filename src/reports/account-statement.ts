@@ -88,7 +88,7 @@ const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
 };
 
 /** A line's text for finance, such as `payment B-1` or `written off: INV-2026-000003`. */
-export const activityText = (line: ActivityLine) =>
+export const activityText = (line: Pick<ActivityLine, 'fact' | 'kind' | 'amount' | 'document' | 'reference'>) =>
   [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
 
 export async function readAccountStatement(

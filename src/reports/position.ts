@@ -13,7 +13,7 @@ import { ChangeKind, Flow, OpenSum, readChanges, readFlows, readOpenSums } from 
 
 /** The weeks shown before and from this week, this week included. */
 const WEEKS = 8;
-const DSO_DAYS = 90;
+export const DSO_DAYS = 90;
 const TOP_PARTNERS = 5;
 
 export const DSO_FORMULA = `Open invoices ÷ (invoices less credit notes of the last ${DSO_DAYS} days) × ${DSO_DAYS}`;

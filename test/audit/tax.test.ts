@@ -31,7 +31,7 @@ beforeAll(async () => {
     { country: 'FR', category: 'standard', rate: '16' },
   ];
   const tax = settingsSchema.shape.tax.parse({ from: '2026-07', rules });
-  world.settings = { ...world.settings, tax, issuer: { ...world.settings.issuer, tax_id: 'DE123456789' } };
+  world.settings = { ...world.settings, tax, issuer: { ...world.settings.issuer, tax_id: 'DE123456788' } };
   await recordSettingsChanges(world.database, world);
   const sold = quote();
   const yen = { partner_id: 'p-2', currency: 'JPY' };

@@ -1736,10 +1736,10 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
       return ran;
     },
   },
-  gl_decimals_unsupported: {
+  gl_lines_unusable: {
     when: 'a currency has three decimals, and the program takes two',
     exit: 2,
-    says: /2026-07 was not exported: .* more than two decimals: KWD. NetSuite takes two .*--format generic/,
+    says: /2026-07 was not exported, because NetSuite cannot import \d lines:\n( {2}.*\n)* {2}.*, 0\.705 KWD: has more than 2 decimals\n[\s\S]*--format generic/,
     run: async () => {
       const own = await openWorld();
       await own.partners([partner({ currency: 'KWD' })]);

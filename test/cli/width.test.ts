@@ -78,6 +78,9 @@ test.each([
   ['report', 'coverage'],
   ['report', 'trial-balance'],
   ['report', 'cash-application'],
+  ['report', 'roll-forward'],
+  ['report', 'movements'],
+  ['report', 'reserve'],
   ['invoice', 'list'],
   ['partner', 'list'],
 ])('%s %s fits into 80 columns, and cuts no figure', async (...args) => {

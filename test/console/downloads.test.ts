@@ -41,6 +41,10 @@ test.each([
   ],
   ['reports/coverage?as_of=2026-09-15', ['report', 'coverage', '--as-of', '2026-09-15']],
   ['reports/cash-application', ['report', 'cash-application']],
+  ['reports/roll-forward', ['report', 'roll-forward']],
+  ['reports/movements', ['report', 'movements']],
+  ['reports/reserve', ['report', 'reserve']],
+  ['reports/general-ledger/entries', ['gl', 'entries']],
   ['reports/close?month=2026-08', ['report', 'close', '2026-08']],
 ])('%s is downloaded as the command writes it', async (address, command) => {
   const page = await finance.get(`/console/${address}`);

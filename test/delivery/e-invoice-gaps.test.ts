@@ -62,7 +62,7 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
   },
   XRechnung: {
-    partner: { ...GERMAN, tax_id: 'DE987654321' },
+    partner: { ...GERMAN, tax_id: 'DE987654328' },
     ofSeller: [
       ...OF_EVERY_SELLER,
       SELLER_ADDRESS,
@@ -85,7 +85,7 @@ const CASES: Readonly<Record<string, Case>> = {
 /** Everything that any format demands of the seller, under reverse charge. */
 function fullIssuer(): Fields {
   const noTax = { category: 'AE', reason: 'Reverse charge', reason_code: 'VATEX-EU-AE' };
-  return { ...world.settings.issuer, tax_id: 'DE123456789', e_invoice: { ...SELLER, no_tax: noTax } };
+  return { ...world.settings.issuer, tax_id: 'DE123456788', e_invoice: { ...SELLER, no_tax: noTax } };
 }
 
 const useIssuer = (issuer: Fields): void => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { DocumentRow, LineRow } from '../../src/documents/documents.sql.ts';
 import { lineTaxText, taxSteps } from '../../src/documents/present-tax.ts';
 
-const total = { registration: 'DE123456789', country: 'DE', name: 'VAT', reduced: false, reason_code: '' };
+const total = { registration: 'DE123456788', country: 'DE', name: 'VAT', reduced: false, reason_code: '' };
 const taxed = {
   ...{ currency: 'EUR', invoice_amount: '1100.00', address_country: 'DE' },
   taxes: [

@@ -20,7 +20,7 @@ const RULES: NonNullable<SettingsFile['tax']>['rules'] = [
   { country: 'AT', category: 'standard', rate: '19' },
 ];
 
-function configure(rules = RULES, from = '2026-07', registration = 'DE123456789'): void {
+function configure(rules = RULES, from = '2026-07', registration = 'DE123456788'): void {
   const tax = { from, rules, countries: { DE: { registration } } };
   world.settings = { ...world.settings, tax: settingsSchema.shape.tax.parse(tax) };
 }
@@ -74,7 +74,7 @@ test('a partner that has moved to another country gets back the tax of the count
   await moveTo('FR');
   await closeWith('2026-08', refund(sold, '2026-08'));
   expect(await document(world, 'CN-2026-000001')).toMatchObject({
-    ...{ invoiceAmount: '100.00', tax: '19.00', gross: '119.00', registration: 'DE123456789' },
+    ...{ invoiceAmount: '100.00', tax: '19.00', gross: '119.00', registration: 'DE123456788' },
     taxTotals: [{ country: 'DE', category: 'standard', rate: '19', taxable: '100.00', tax: '19.00' }],
   });
   expect(await taxPayable()).toEqual({ 'DE standard 19': '0.00' });
@@ -203,7 +203,7 @@ test('our tax number is the one that we have now, also where a reversal has the 
   configure();
   await closeWith('2026-08', euros('2026-08', '300'), refund(sold, '2026-08'));
   expect(await document(world, 'INV-2026-000002')).toMatchObject({
-    registration: 'DE123456789',
+    registration: 'DE123456788',
     taxTotals: [{ taxable: '200.00', tax: '38.00' }],
   });
 });

@@ -38,7 +38,7 @@ const GERMAN: Rules = [
 ];
 
 function configure(rules: Rules, from = '2026-07'): void {
-  const tax = { from, rules, countries: { DE: { registration: 'DE123456789' }, JP: { name: 'Consumption tax' } } };
+  const tax = { from, rules, countries: { DE: { registration: 'DE123456788' }, JP: { name: 'Consumption tax' } } };
   world.settings = { ...world.settings, tax: settingsSchema.shape.tax.parse(tax) };
 }
 
@@ -75,7 +75,7 @@ test('an invoice adds tax by rate, rounded once for each, and owes the gross amo
     gross: '34.02',
     amount_due: '34.02',
     balance: '34.02',
-    registration: 'DE123456789',
+    registration: 'DE123456788',
   });
   // 20.06 × 16 % = 3.2096, and 10.05 × 7 % = 0.7035.
   expect(invoice.taxTotals).toMatchObject([
@@ -413,7 +413,7 @@ test('the PDF and the e-mail have a row for each rate and the total with tax, an
   ]);
   await world.close();
   const german = await delivered(INV_1);
-  for (const text of ['VAT 16% on 100.00', 'VAT 7% on 50.00', 'Total with tax', 'VAT registration DE123456789'])
+  for (const text of ['VAT 16% on 100.00', 'VAT 7% on 50.00', 'Total with tax', 'VAT registration DE123456788'])
     expect(german.pdf).toContain(text);
   const steps = ['Total before tax:', 'VAT 16% on 100.00:', 'VAT 7% on 50.00:', 'Total with tax:', 'Amount due:'];
   const places = steps.map((text) => german.mail.indexOf(text));

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
 import { readExports } from '../../src/general-ledger/exports.sql.ts';
+import { entries } from '../../src/lists/entries.ts';
 import { lastDay, type Month } from '../../src/month.ts';
 import { command } from '../support/program.ts';
 import { needs, tool } from '../support/tools.ts';
@@ -102,7 +103,7 @@ test('QuickBooks: its columns, a name on every receivable line, one currency for
     'Journal No.,Journal Date,Account Name,Debits,Credits,Description,Name,Currency,Location,Class',
   );
   const lines = readBack('quickbooks', [{ name: 'x.csv', content: Buffer.from(text) }]);
-  const receivable = lines.filter(({ account }) => /receivable/i.test(account));
+  const receivable = lines.filter(({ account }) => /^(Rec|Unbilled)/.test(account));
   expect(receivable.length).toBeGreaterThan(3);
   expect(receivable.filter(({ name }) => name === '')).toEqual([]);
   expect(new Set(receivable.map(({ name }) => name))).toEqual(
@@ -178,4 +179,46 @@ test('a list says what was exported, and that it is final', async () => {
   expect(listed.map(({ month, format, part, state }) => [month, format, part, state])).toEqual(
     [...MONTHS].reverse().flatMap((month) => [...GL_FORMATS].sort().map((format) => [month, format, 1, 'final'])),
   );
+});
+
+test('the entries of a month come to its journal, account by account, and name their documents', async () => {
+  const asked = { scope: null, period: null, today: '2026-10-15', sort: 'entry_on', after: null, limit: null } as const;
+  for (const month of MONTHS) {
+    const rows = await world.database.reading((tx) =>
+      entries.read(tx, { ...asked, filter: { month }, context: world } as never),
+    );
+    const ours = sumsBy(
+      rows.map(({ to_account, currency, amount }) => ({ key: `${to_account} ${currency}`, amount: units(amount) })),
+      ({ key }) => key,
+    );
+    const lines = readBack('generic', [
+      {
+        name: 'x.csv',
+        content: readFileSync(join(folder, 'generic', month, `gl-${month}-1-generic.csv`)),
+      },
+    ]);
+    expect([month, nonZero(ours)]).toEqual([
+      month,
+      nonZero(sumsBy(lines, ({ account, currency }) => `${account} ${currency}`)),
+    ]);
+    const balances = sumsBy(
+      rows.map(({ entry, currency, amount }) => ({ key: `${entry} ${currency}`, amount: units(amount) })),
+      ({ key }) => key,
+    );
+    expect([...balances.values()].filter((sum) => sum !== 0n)).toEqual([]);
+    const documents = new Set((await world.documents()).map(({ number }) => number));
+    const named = rows.filter(({ entry }) => /^(sales|document_issued):/.test(entry));
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter(({ document }) => document === null || !documents.has(document))).toEqual([]);
+  }
+  const [number] = (await world.documents({ partnerId: 'p-3' })).map((each) => each.number);
+  const own = await world.database.reading((tx) =>
+    entries.read(tx, {
+      ...asked,
+      filter: { month: '2026-08', document: number?.toLowerCase() },
+      context: world,
+    } as never),
+  );
+  expect(own.map(({ entry }) => entry.replace(/:.*/, ''))).toContain('document_issued');
+  expect(new Set(own.map(({ document }) => document))).toEqual(new Set([number]));
 });

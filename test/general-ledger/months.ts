@@ -12,18 +12,18 @@ export const MONTHS = ['2026-07', '2026-08', '2026-09'] as const;
 /** A rule for every account of these months. */
 export const ACCOUNTS = {
   accounts: [
-    { account: 'assets:receivable:billed', to: 'Accounts receivable' },
-    { account: 'assets:receivable:billed', currency: 'EUR', to: 'Accounts receivable EUR' },
-    { account: 'assets:receivable:unbilled', to: 'Unbilled receivables' },
+    { account: 'assets:receivable:billed', to: 'Receivable' },
+    { account: 'assets:receivable:billed', currency: 'EUR', to: 'Rec. EUR' },
+    { account: 'assets:receivable:unbilled', to: 'Unbilled' },
     { account: 'assets:bank', to: 'Bank' },
     { account: 'assets:bank:0002', to: 'Bank Tokyo' },
-    { account: 'liabilities:unapplied', to: 'Unapplied cash' },
-    { account: 'liabilities:partner-credit', to: 'Partner credit', by_partner: true },
+    { account: 'liabilities:unapplied', to: 'Unapplied' },
+    { account: 'liabilities:partner-credit', to: 'Credit', by_partner: true },
     { account: 'income:sales', to: 'Sales' },
-    { account: 'income:sales', policy: 'parking', to: 'Sales of parking', class: 'Parking' },
-    { account: 'income:sales', policy: 'parking', partner: 'p-3', to: 'Sales in Japan', location: 'Tokyo' },
-    { account: 'income:adjustments', to: 'Adjustments' },
-    { account: 'expenses:partner-cut', to: 'Commissions' },
+    { account: 'income:sales', policy: 'parking', to: 'Sales park', class: 'Parking' },
+    { account: 'income:sales', policy: 'parking', partner: 'p-3', to: 'Sales JP', location: 'Tokyo' },
+    { account: 'income:adjustments', to: 'Adjustment' },
+    { account: 'expenses:partner-cut', to: 'Commission' },
     { account: 'expenses:bad-debts', to: 'Bad debts' },
   ],
   names: { 'p-2': 'Nord (Lille)' },
@@ -44,7 +44,7 @@ export const everyAccount = (sales = 'Sales'): object => ({
     ...['income:interest', 'expenses:partner-cut', 'expenses:bad-debts', 'expenses:bank-charges'],
     ...['expenses:processor-fees', 'equity:conversion', 'equity:opening-balances'],
   ]
-    .map((account): object => ({ account, to: account.replaceAll(':', ' ') }))
+    .map((account, at): object => ({ account, to: `${1000 + at}` }))
     .concat({ account: 'income:sales', to: sales }),
   names: {
     ...{ 'p-2': 'Second partner', 'p-3': 'Third partner', 'p-4': 'Fourth partner', 'p-5': 'Fifth partner' },

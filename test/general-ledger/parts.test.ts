@@ -1,12 +1,13 @@
 /** What changes after a month was exported: a part of differences, a part that moves to other accounts, or nothing. */
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { checkContext } from '../../src/audit/verify.ts';
 import { accountsFile, storedAccounts } from '../../src/config/accounts.ts';
+import type { GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
 import { readExports, readLines, readParts } from '../../src/general-ledger/exports.sql.ts';
-import { filesOf, XERO_LINES } from '../../src/general-ledger/files.ts';
+import { filesOf, NETSUITE_LINES, XERO_LINES } from '../../src/general-ledger/files.ts';
 import {
   balancedParts,
   type GlLine,
@@ -15,6 +16,7 @@ import {
   sharedNames,
   summarise,
 } from '../../src/general-ledger/journal.ts';
+import { unusableLines } from '../../src/general-ledger/limits.ts';
 import type { Month } from '../../src/month.ts';
 import { readDueHandOffs } from '../../src/reports/hand-offs.ts';
 import { booksOf } from '../payments/books.ts';
@@ -90,7 +92,7 @@ test('what was posted between a preliminary export and the close of the books is
   const lines = readBack('quickbooks', second.files);
   expect(lines.map(({ account, amount }) => [account, amount])).toEqual([
     ['Bank', 41_000n],
-    ['Unapplied cash', -41_000n],
+    ['Unapplied', -41_000n],
   ]);
   expect(lines[0]?.id).toMatch(/^2026-09-2-USD-[0-9a-f]{6}$/);
   expect(lines[0]?.id.slice(-6)).not.toBe(first.part?.checkpoint.slice(0, 6));
@@ -104,9 +106,7 @@ test('a month that was passed over is asked for as well, but none before the fir
 });
 
 test('when accounts.json changed, what was exported stays, and the export says what would move', async () => {
-  const accounts = ACCOUNTS.accounts.map((rule) =>
-    rule.to === 'Commissions' ? { ...rule, to: 'Partner cuts' } : rule,
-  );
+  const accounts = ACCOUNTS.accounts.map((rule) => (rule.to === 'Commission' ? { ...rule, to: 'Cuts' } : rule));
   writeAccounts(world, { ...ACCOUNTS, accounts });
   const before = sums(await linesOfAll());
   const same = await exported();
@@ -116,7 +116,7 @@ test('when accounts.json changed, what was exported stays, and the export says w
   const moved = await exported({ reclassify: true });
   expect([moved.part?.part, moved.part?.kind]).toEqual([3, 'reclassification']);
   const after = sums(await linesOfAll());
-  const renamed = Object.entries(before).map(([key, sum]) => [key.replace('Commissions', 'Partner cuts'), sum]);
+  const renamed = Object.entries(before).map(([key, sum]) => [key.replace('Commission', 'Cuts'), sum]);
   expect(after).toEqual(Object.fromEntries(renamed.sort(([one], [other]) => (String(one) < String(other) ? -1 : 1))));
   expect((await exported({ reclassify: true })).recorded).toBe(false);
   writeAccounts(world);
@@ -129,13 +129,13 @@ test('what is posted after accounts were moved goes to where they are now', () =
     ...{ ...posted, currency: 'USD', amount, to_account, class: '', location: '', name: '', memo: 'income:sales' },
   });
   const journal = [line('Sales', '-10.00')];
-  const reclassification = moved([line('Sales of parking', '-10.00')], journal);
+  const reclassification = moved([line('Sales park', '-10.00')], journal);
   expect(reclassification.map(({ to_account, amount }) => [to_account, amount])).toEqual([
-    ['Sales of parking', '-10.00'],
+    ['Sales park', '-10.00'],
     ['Sales', '10.00'],
   ]);
   const known = latestTargets([...journal, ...reclassification]);
-  expect([...known.values()].map(({ to_account }) => to_account)).toEqual(['Sales of parking']);
+  expect([...known.values()].map(({ to_account }) => to_account)).toEqual(['Sales park']);
 });
 
 test('a blank before a formula does not hide it in a name of theirs', () => {
@@ -212,12 +212,12 @@ test('what is posted after a customer was renamed goes to the name that the cust
   const own = await openMonths('2026-07', '2026-08');
   try {
     const by = (name: string) => {
-      const accounts = ACCOUNTS.accounts.map((rule) => ({ ...rule, by_partner: rule.to === 'Unapplied cash' }));
+      const accounts = ACCOUNTS.accounts.map((rule) => ({ ...rule, by_partner: rule.to === 'Unapplied' }));
       writeAccounts(own, { accounts, names: { 'p-1': name } });
       return own.database.transaction((tx) => exportGl(tx, own, { ...asked, preliminary: true }));
     };
     const unapplied = (files: Parameters<typeof readBack>[1]) =>
-      readBack('quickbooks', files).flatMap(({ account, name }) => (account === 'Unapplied cash' ? [name] : []));
+      readBack('quickbooks', files).flatMap(({ account, name }) => (account === 'Unapplied' ? [name] : []));
     expect(unapplied((await by('Harbour')).files)).toContain('Harbour');
     expect((await by('Harbour Lights')).recorded).toBe(false);
     const paid = { partnerId: 'p-1', amount: '41.00', receivedOn: '2026-09-30', account: '0001', reference: 'W' };
@@ -226,6 +226,45 @@ test('what is posted after a customer was renamed goes to the name that the cust
   } finally {
     await own.end();
   }
+});
+
+test('a journal of more lines than NetSuite takes well is several, each balanced and with an external id of its own', () => {
+  const [file] = filesOf({ ...large, format: 'netsuite', lines: manyLines('USD') });
+  const read = readBack('netsuite', file === undefined ? [] : [file]);
+  expect(new Set(read.map(({ id }) => id))).toEqual(new Set([1, 2].map((at) => `2026-09-1-USD-aaaaaa-${at}`)));
+  expect(sumsBy(read, ({ account }) => account).get('A1000')).toBe(-500_500_000n);
+  const count = (id: string) => read.filter((line) => line.id === id).length;
+  expect(count('2026-09-1-USD-aaaaaa-1')).toBeLessThanOrEqual(NETSUITE_LINES);
+});
+
+describe('a line that a program cannot import is refused with its reason, before a file is written', () => {
+  const posted = { control: 'income:sales', account: 'income:sales:x', partner_id: 'p-1', policy_id: 'x' };
+  const line = (change: Partial<GlLine>): GlLine => ({
+    ...{ ...posted, currency: 'USD', amount: '-10.00', to_account: 'Sales', class: '', location: '', name: '' },
+    ...{ memo: 'income:sales', ...change },
+  });
+  test.each<[GlFormat, string, Partial<GlLine>, string]>([
+    ['quickbooks', 'three decimals', { currency: 'KWD', amount: '-1.005' }, 'has more than 2 decimals'],
+    ['xero', 'three decimals', { currency: 'KWD', amount: '-1.005' }, 'has more than 2 decimals'],
+    ['netsuite', 'three decimals', { currency: 'KWD', amount: '-1.005' }, 'has more than 2 decimals'],
+    ['netsuite', 'eleven digits', { amount: '-12345678901.00' }, 'has more than 10 digits before the decimal mark'],
+    ['quickbooks', 'twelve digits', { amount: '-123456789012.00' }, 'has more than 11 digits before the decimal mark'],
+    ['quickbooks', 'a long account', { to_account: 'a'.repeat(101) }, 'has more than 100 characters in its account'],
+    ['quickbooks', 'a long customer', { name: 'n'.repeat(101) }, 'has more than 100 characters in its name'],
+    ['quickbooks', 'a long class', { class: 'c'.repeat(101) }, 'has more than 100 characters in its class'],
+    ['xero', 'an account that is no code', { to_account: 'Accounts R.' }, 'has more than 10 characters in its account'],
+    ['xero', 'a long tracking option', { location: 'l'.repeat(101) }, 'has more than 100 characters in its location'],
+  ])('%s: %s', (format, _, change, reason) => {
+    const bad = line(change);
+    const good = line({ ...change, to_account: 'Other', class: '', location: '', name: '', currency: bad.currency });
+    const lines = [bad, { ...good, amount: bad.amount.slice(1) }];
+    expect(unusableLines(format, lines).filter(({ account }) => account !== 'Other')).toEqual([
+      expect.objectContaining({ account: bad.to_account, reason }),
+    ]);
+    expect(unusableLines('generic', lines)).toEqual([]);
+    const fits = line({ to_account: 'S'.repeat(10), amount: '-9999999999.99' });
+    expect(unusableLines(format, [fits, { ...fits, to_account: 'Other', amount: '9999999999.99' }])).toEqual([]);
+  });
 });
 
 test('verify finds nothing, and the same lines in the files', async () => {

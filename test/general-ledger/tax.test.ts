@@ -39,13 +39,13 @@ afterAll(async () => {
 });
 
 const RULES = [
-  { account: 'assets:receivable', to: 'Receivables' },
-  { account: 'assets:receivable:billed', to: 'Receivables' },
-  { account: 'assets:receivable:unbilled', to: 'Receivables' },
-  { account: 'liabilities:partner-credit', to: 'Partner credit' },
+  { account: 'assets:receivable', to: 'Receivable' },
+  { account: 'assets:receivable:billed', to: 'Receivable' },
+  { account: 'assets:receivable:unbilled', to: 'Receivable' },
+  { account: 'liabilities:partner-credit', to: 'Credit' },
   { account: 'income:sales', to: 'Sales' },
   { account: 'income:adjustments', to: 'Sales' },
-  { account: 'expenses:partner-cut', to: 'Commissions' },
+  { account: 'expenses:partner-cut', to: 'Commission' },
   { account: 'liabilities:tax:DE:standard:19', to: 'VAT 19' },
 ];
 

@@ -334,8 +334,8 @@ export const ACTIONS: readonly Action[] = [
   {
     name: 'a month is exported for the general ledger',
     weight: 3,
-    // NetSuite takes no third decimal.
-    refusals: ['gl_decimals_unsupported'],
+    // The programs take no third decimal.
+    refusals: ['gl_lines_unusable'],
     async run(history) {
       const { world } = history;
       const { first_closed: first, last_closed: last } = await world.database.reading(readBooksState);

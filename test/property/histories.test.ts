@@ -53,8 +53,7 @@ beforeAll(async () => {
   requestProblem('checkout_session_create', {});
   stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
 });
-/** Journals as text of the first histories, for the programs that read them. */
-const JOURNALS = 5;
+/** The journals of all histories as text, for the programs that read them. */
 const journals: Map<string, string>[] = [];
 const journalFolder = mkdtempSync(join(tmpdir(), 'reckoner-journals-'));
 afterAll(() => {
@@ -330,14 +329,13 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
       await expectMailToBeRight();
       eInvoices += await expectEInvoicesToHold();
       statements += await expectStatementsToTie(world, { today: todayOf(world), told: `seed ${seed}` });
-      // Drawing everything anew takes as long as all the rest: two histories in four, of which one is taxed.
-      if (history.model.rows === 0 || (HISTORIES > 1 && seed % 4 > 1)) continue;
       const [months] = await world.sql<{ first: Month; last: Month }>(
         'SELECT min(month) AS first, max(month) AS last FROM closed_months',
       );
-      if (months?.first && journals.length < JOURNALS) {
+      if (months?.first)
         journals.push(await textJournals(world, months.first, months.last, join(journalFolder, String(seed))));
-      }
+      // Drawing everything anew takes as long as all the rest: two histories in four, of which one is taxed.
+      if (history.model.rows === 0 || (HISTORIES > 1 && seed % 4 > 1)) continue;
       if (months?.first) packs += await expectPacksToHold(world, months.first, months.last);
       const { checks, differences } = await world.verify();
       if (differences > 0) expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
@@ -375,7 +373,7 @@ test.for(JOURNAL_PROGRAMS)('$program accepts the journals of these histories', (
 });
 
 /** One of the three asks for e-invoices. In dinars, which have three decimals, its documents wait. */
-const { currency: _, ...EUROPEAN } = { ...GERMAN, tax_id: 'DE987654321' };
+const { currency: _, ...EUROPEAN } = { ...GERMAN, tax_id: 'DE987654328' };
 
 /** One of the three is a connected account: its months are statements. */
 const ROUTED: Readonly<Record<string, object>> = {

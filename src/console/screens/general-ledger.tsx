@@ -111,6 +111,9 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
         <ActionLink user={user} action="settings.adopt" partner={null} input={{ section: 'accounts', edit: 'yes' }}>
           Accounts
         </ActionLink>
+        <a class="button" href="/console/reports/general-ledger/entries">
+          Entries
+        </a>
       </>
     ),
     content: (

@@ -3,6 +3,8 @@ import { periodOf } from '#people/roles';
 
 const REPORTS = [
   ['aging', 'Aging', '/console/aging'],
+  ['roll-forward', 'Roll-forward', '/console/reports/roll-forward'],
+  ['reserve', 'Reserve', '/console/reports/reserve'],
   ['trial-balance', 'Trial balance', '/console/reports/trial-balance'],
   ['bank-reconciliation', 'Bank', '/console/reports/bank-reconciliation'],
   ['general-ledger', 'General ledger', '/console/reports/general-ledger'],

@@ -1,0 +1,130 @@
+/**
+ * The journal of a month entry by entry, with document numbers and the accounts of the general ledger: `reckoner gl
+ * entries`, beside the summarized journals of `export gl`. The rows of a month are one entry for each partner and policy,
+ * with the document that bills them.
+ */
+import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import { needRows } from '#archive/rows';
+import { Accounts, accountsFile, readAccounts } from '#config/accounts';
+import { query, queryOne, Transaction } from '#database/transaction';
+import { PostingKey, ruleOf } from '#general-ledger/accounts';
+import { Installation } from '#people/audit-events';
+import { Amount, Month, names } from '#values';
+import { defineList, given, ListQuery, month, pageOf, partner, text } from './list.ts';
+
+type Posting = PostingKey &
+  Readonly<{
+    /** Of postings of one entry: `payment_received:417`, or `sales` of rows. */
+    entry: string;
+    entry_on: string;
+    dated_on: string;
+    document: string | null;
+    reference: string | null;
+    partner_name: string | null;
+    amount: string;
+  }>;
+
+type Row = Posting &
+  Readonly<{ key: string; to_account: string | null; class: string | null; location: string | null }>;
+
+const filters = z.strictObject({
+  month: month('Month', 'The month of the entries. Default: the last closed month, or the current one.').optional(),
+  document: text('Document', 'Only entries of the document with this number.').optional(),
+  partner: partner('Only postings of this partner.', { value: 'id' }).optional(),
+  account: text('Account', 'Only this account, such as assets:receivable:billed, with its subaccounts.').optional(),
+});
+type Filter = z.output<typeof filters>;
+
+const STATEMENT = `
+     SELECT p.entry, p.entry_on::text, p.dated_on::text, p.document, personal(p.reference) AS reference, p.control,
+            p.account, p.partner_id, n.name AS partner_name, p.policy_id, p.currency, p.amount::text
+     FROM (
+       SELECT fact || ':' || log_no AS entry, entry_on, dated_on, document, reference, control, account, partner_id,
+              policy_id, currency, amount
+       FROM journal_of_facts WHERE month = :month
+       UNION ALL
+       SELECT 'sales:' || r.partner_id || ':' || r.policy_id || ':' || r.currency, s.last_day, s.last_day, d.number,
+              NULL, r.control, r.account, r.partner_id, r.policy_id, r.currency, sum(r.amount)
+       FROM journal_of_rows r
+       CROSS JOIN LATERAL (SELECT (month_after(:month) || '-01')::date - 1 AS last_day) AS s
+       LEFT JOIN documents d ON d.month = r.month AND d.partner_id = r.partner_id AND d.currency = r.currency
+         AND d.purpose = 'month' AND d.replaces IS NULL
+       WHERE r.month = :month
+       GROUP BY r.partner_id, r.policy_id, r.currency, s.last_day, d.number, r.control, r.account
+       HAVING sum(r.amount) <> 0) AS p
+     LEFT JOIN partners n USING (partner_id)
+     WHERE (:document::text IS NULL OR p.document = upper(:document))
+       AND (:partner::text IS NULL OR p.partner_id = :partner)
+       AND (:account::text IS NULL OR p.account = :account OR starts_with(p.account, :account || ':'))
+     ORDER BY p.entry_on, p.entry COLLATE "C", p.amount < 0, p.account COLLATE "C"`;
+
+/** The map in force; undefined if there is none. */
+function accountsOf({ settings, environment }: Installation): Accounts | undefined {
+  if (settings.accounts !== undefined) return settings.accounts;
+  return existsSync(accountsFile(environment)) ? readAccounts(environment) : undefined;
+}
+
+async function monthOf(tx: Transaction, { filter, today }: Pick<ListQuery<Filter>, 'filter' | 'today'>) {
+  if (filter.month !== undefined) return filter.month;
+  const { last } = await queryOne<{ last: Month | null }>(tx, 'SELECT max(month) AS last FROM closed_months', {});
+  return last ?? (today.slice(0, 7) as Month);
+}
+
+async function readRows(tx: Transaction, asked: ListQuery<Filter>): Promise<Row[]> {
+  const of = await monthOf(tx, asked);
+  await needRows(tx, { from: of, to: of });
+  const postings = await query<Posting>(tx, STATEMENT, { ...given(filters, asked.filter), month: of });
+  const accounts = accountsOf(asked.context)?.accounts ?? [];
+  return postings.map((posting, at) => {
+    const { to = null, class: kind = null, location = null } = ruleOf(accounts, posting) ?? {};
+    return { ...posting, key: String(at + 1), to_account: to, class: kind, location };
+  });
+}
+
+const side = (sign: 1 | -1) => (row: Row) => {
+  const amount = Amount.of(row.amount, row.currency);
+  if (amount.isNegative() === (sign === 1)) return null;
+  return sign === 1 ? amount : amount.negated();
+};
+
+export const entries = defineList({
+  command: 'gl entries',
+  summary: 'List the journal of a month entry by entry, with document numbers',
+  help: `The accounts of the general ledger are those of the map in force. The sums by
+account are those of 'export gl'.`,
+  title: 'Journal entries',
+  one: 'posting',
+  ofLedger: true,
+  none: 'Nothing was posted in this month.',
+  filters,
+  sorts: ['entry_on', 'entry_on'],
+  columns: {
+    entry_on: { heading: 'Entered', type: 'date', look: 'soft' },
+    dated_on: { heading: 'Dated', type: 'date', look: 'soft', unlessSame: true },
+    entry: { look: 'id' },
+    document: { look: 'line', to: ({ document }) => (document === null ? null : ['invoices', document]) },
+    reference: {},
+    account: { look: 'id' },
+    to_account: { heading: 'General ledger', unlessZero: true },
+    class: {},
+    location: {},
+    partner_id: {},
+    partner_name: { heading: 'Partner', cut: true },
+    policy_id: { heading: 'Policy' },
+    currency: { heading: '', look: 'soft' },
+    debit: { type: 'amount', bare: true, value: side(1) },
+    credit: { type: 'amount', bare: true, value: side(-1) },
+  },
+  sheet: names(
+    'entry_on dated_on entry document reference account to_account class location partner_id partner_name policy_id',
+    'currency debit credit',
+  ),
+  terminal: names('entry_on document account partner_name currency debit credit'),
+  page: names('entry_on entry document account to_account partner_name currency debit credit'),
+  summed: ['debit', 'credit'],
+  key: ({ key }) => key,
+  keyed: 'text',
+  read: async (tx: Transaction, asked: ListQuery<Filter, 'entry_on'>) =>
+    pageOf(await readRows(tx, asked), asked, ({ key }) => key),
+});
