@@ -231,7 +231,7 @@ test('each closing balance is the sum of its row, the next opening balance, and 
 test('the tax of a month is that of the tax report', async () => {
   for (const month of ['2026-08', '2026-10', '2027-05'] as Month[]) {
     const { lines } = await books.database.reading((tx) =>
-      readTaxReport(tx, { from: `${month}-01`, to: `${month}-28` }),
+      readTaxReport(tx, { from: `${month}-01`, to: `${month}-28`, by: 'tax-point' }),
     );
     const rows = await rowsOf({ from: month, to: month, group: 'all' });
     for (const currency of ['EUR', 'JPY']) {
