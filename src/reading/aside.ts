@@ -137,7 +137,7 @@ async function outcomeOf(
 ): Promise<Outcome> {
   const child = fork(new URL('./process.js', import.meta.url), [module, name], {
     // If `process.execArgv` contains a limit too, Node uses the last one.
-    execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`],
+    execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`, YOUNG_OBJECTS],
     env: {},
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -163,6 +163,9 @@ async function outcomeOf(
     end();
   }
 }
+
+/** Less than the default of 16 MiB, which took 30 MB more and saved no time. */
+const YOUNG_OBJECTS = '--max-semi-space-size=4';
 
 /** V8 aborts if its heap is full, and stops with a trap if an array would exceed the maximum size. */
 const isOutOfMemory = ({ code, signal }: End) =>

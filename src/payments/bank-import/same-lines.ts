@@ -1,5 +1,5 @@
 /**
- * Finds lines of a file that a file in another format has already reported, so that a day told by two formats is
+ * Finds lines of a file that a file in another format has already reported, so that a day in two formats is
  * recorded once. Two lines of one account with the same day, direction and amount are the same line
  *
  * 1. if they share a reference or id;

@@ -72,7 +72,7 @@ const envelopeOf = (skeleton: Node) =>
     .filter((name) => !name.startsWith('?'))
     .slice(0, 1);
 
-/** An XML file of which each entry (`Ntry`) is parsed when it is read. */
+/** An XML file whose entries (`Ntry`) are parsed one by one when they are read. */
 class EntriesApart {
   readonly skeleton: Node;
   private readonly name: string;

@@ -97,11 +97,11 @@ def mt940(bank, account, currency="EUR", text="lines", digits=2, count=4, writte
           kind="NTRF", zero=False, padded=False, entry=True, **style):
     file = f"{bank}.{'942' if interim else '940'}"
     out, day = preamble, 1
+    balance = random.Random(bank).randrange(10**6, 10**8) * step
     for number in range(1, statements + 1):
         txs = transactions(f"{bank}{number}", count, step, names, day)
         if reversal:
             txs[0].reversal = txs[1].reversal = True
-        balance = random.Random(bank).randrange(10**6, 10**8) * step
         per = -(-len(txs) // pages)
         for page in range(1, pages + 1):
             those = txs[(page - 1) * per:page * per]
