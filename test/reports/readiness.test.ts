@@ -80,6 +80,13 @@ test('a partner with e-invoices is named where only some of its policies are out
   expect(mixed[0]?.needs).toMatch(/^other tax rules, or no e-invoice: policy parking is outside the scope of tax/);
 });
 
+const INSURANCE = [{ policy_id: 'cover', name: 'Cover', kind: 'insurance', partner_cut_rate: '0.3' }];
+
+test('the partners whose policies are insurance are named, because taxes on premiums are not calculated', async () => {
+  await world.partners([partner(), partner({ partner_id: 'p-2', policies: INSURANCE })]);
+  expect((await readiness()).premium_taxes_not_calculated).toEqual(['p-2']);
+});
+
 test('a partner needs a contact, an address and an active policy', async () => {
   const policies = [{ policy_id: 'x', name: 'X', kind: 'insurance', partner_cut_rate: '0.3', active: false }];
   const invoicing_contact = { name: '', email: '', cc: [] };
@@ -206,7 +213,12 @@ test('people read it in 80 columns', async () => {
   const currencies = ['USD', 'EUR', 'GBP', 'CLF'];
   await fresh.partners(
     currencies.flatMap((currency) =>
-      [1, 2, 3, 4].map((each) => partner({ partner_id: `a-rather-long-partner-id-${currency}-${each}`, currency })),
+      [1, 2, 3, 4].map((each) =>
+        partner({
+          ...{ partner_id: `a-rather-long-partner-id-${currency}-${each}`, currency },
+          ...(currency === 'GBP' && { policies: INSURANCE }),
+        }),
+      ),
     ),
   );
   const settings = { ...firstSettings('sandbox'), instructions: {}, payment_link: { provider: 'stripe' } };
@@ -217,6 +229,7 @@ test('people read it in 80 columns', async () => {
   const lines = ran.stdout.split('\n');
   expect(lines.filter((each) => each.length > 80)).toEqual([]);
   expect(ran.stdout.replace(/\s+/g, ' ')).toContain('and 1 more');
+  expect(ran.stdout).toContain('Not calculated: premium taxes of insurance for');
   expect(ran.stdout).toContain('Payment links in GBP: from 0.30 to 999,999.99.');
   await fresh.end();
 });
