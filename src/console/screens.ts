@@ -254,8 +254,7 @@ function addReports(routes: Routes) {
     if (!/^[1-9]\d{0,14}$/.test(gl)) return undefined;
     const [found] = await readFile(tx, { id: Number(gl), name });
     if (found !== undefined && !isInPeriod(period, found.month)) return undefined;
-    const type = name.endsWith('.json') ? 'application/json' : 'text/csv; charset=utf-8';
-    return found && { type, name, content: found.content, download: true };
+    return found && { type: 'text/csv; charset=utf-8', name, content: found.content, download: true };
   });
 }
 

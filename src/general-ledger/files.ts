@@ -93,7 +93,7 @@ const GENERIC = [
 ] as const;
 
 function genericFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
-  const { month, part, kind, checkpoint, books_closed } = journal;
+  const { month, part, kind } = journal;
   const date = dateOf(journal);
   const rows = of.flatMap(({ currency, lines }) =>
     lines.map((line) => [
@@ -101,21 +101,7 @@ function genericFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[
       ...[line.to_account, line.class, line.location, line.name, ...sidesOf(line), line.memo],
     ]),
   );
-  const json = {
-    ...{ format: 'reckoner-gl', version: 1, month, part, kind, date: lastDay(month), books_closed, checkpoint },
-    journals: of.map(({ currency, total, lines }) => ({
-      ...{ external_id: externalId(journal, currency), currency, debit: total, credit: total },
-      lines: lines.map((line) => {
-        const [debit, credit] = sidesOf(line);
-        const { to_account: account, class: kind, location, name, memo } = line;
-        return { account, class: kind, location, name, debit, credit, memo };
-      }),
-    })),
-  };
-  return [
-    csvFile(journal, '', [GENERIC, ...rows]),
-    { name: nameOf(journal, '.json'), content: Buffer.from(`${JSON.stringify(json, null, 2)}\n`) },
-  ];
+  return [csvFile(journal, '', [GENERIC, ...rows])];
 }
 
 const QUICKBOOKS =

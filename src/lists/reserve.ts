@@ -11,7 +11,6 @@ import { choice, date, defineList, ListQuery, pageOf, partner, text } from './li
 type Buckets = Readonly<Record<Bucket, string>>;
 
 type Row = Buckets &
-  Readonly<Record<`${Bucket}_rate`, string | null>> &
   Readonly<{
     key: string;
     partner_id: string | null;
@@ -19,7 +18,8 @@ type Row = Buckets &
     currency: string;
     /** The open invoices, which are the sum of the buckets. */
     open: string;
-    /** Null without rates. */
+    /** The percentage of each bucket, and the reserve; null without rates. */
+    rates: string | null;
     reserve: string | null;
     /** Invoices less credit notes of the last 90 days, with tax. */
     billed: string;
@@ -27,6 +27,9 @@ type Row = Buckets &
     days_sales_outstanding: number | null;
     as_of: string;
   }>;
+
+/** Between the rates of the buckets. */
+const BETWEEN = ' · ';
 
 const filters = z.strictObject({
   asOf: date('As of', 'The open invoices at the end of this day. Default: today.').optional(),
@@ -89,10 +92,7 @@ async function readRows(tx: Transaction, { filter, scope, today, context }: List
     return {
       ...{ key, partner_id, partner_name: nameOf.get(partner_id ?? '') ?? null, currency, as_of },
       ...(Object.fromEntries(BUCKETS.map((bucket) => [bucket, buckets[bucket].toString()])) as Buckets),
-      ...(Object.fromEntries(BUCKETS.map((bucket) => [`${bucket}_rate`, rates?.[bucket] ?? null])) as Pick<
-        Row,
-        `${Bucket}_rate`
-      >),
+      rates: rates && BUCKETS.map((bucket) => rates[bucket]).join(BETWEEN),
       ...{ open: open.toString(), billed: sold.toString() },
       reserve: rates && total((bucket) => buckets[bucket].atPercent(rates[bucket])).toString(),
       days_sales_outstanding: sold.isPositive() ? open.partsOf(sold, DSO_DAYS) : null,
@@ -100,12 +100,7 @@ async function readRows(tx: Transaction, { filter, scope, today, context }: List
   });
 }
 
-const RATES = BUCKETS.map((bucket) => `${bucket}_rate` as const);
-
 const bucket = (heading: string) => ({ heading, type: 'amount', look: 'quiet', bare: true }) as const;
-/** A number of any currency, with its own decimals. */
-const rate = (name: Bucket) => ({ type: 'amount', value: (row: Row) => row[`${name}_rate`] }) as const;
-
 export const reserve = defineList({
   command: 'report reserve',
   summary: 'Show the reserve for open invoices by days overdue, and days sales outstanding',
@@ -136,15 +131,7 @@ export const reserve = defineList({
     days_31_60: bucket('31–60'),
     days_61_90: bucket('61–90'),
     over_90: bucket('Over 90'),
-    not_due_rate: rate('not_due'),
-    days_1_30_rate: rate('days_1_30'),
-    days_31_60_rate: rate('days_31_60'),
-    days_61_90_rate: rate('days_61_90'),
-    over_90_rate: rate('over_90'),
-    rates: {
-      ...{ heading: 'Rates, %', look: 'line', unlessZero: true },
-      value: (row) => (row.reserve === null ? '' : RATES.map((name) => row[name]).join(' · ')),
-    },
+    rates: { heading: 'Rates, %', look: 'line', unlessZero: true },
     open: { type: 'amount', bare: true },
     reserve: { type: 'amount', bare: true, unlessZero: true },
     billed: { heading: `Billed, ${DSO_DAYS} days`, type: 'amount', look: 'soft', bare: true },
@@ -153,16 +140,16 @@ export const reserve = defineList({
   sheet: [
     ...names('partner_id partner_name currency'),
     ...BUCKETS,
-    ...names('not_due_rate days_1_30_rate days_31_60_rate days_61_90_rate over_90_rate'),
-    ...names('open reserve billed days_sales_outstanding'),
+    ...names('open rates reserve billed days_sales_outstanding'),
   ],
   terminal: [...names('partner_name currency'), ...BUCKETS, ...names('open reserve days_sales_outstanding')],
   page: [...names('partner_name currency'), ...BUCKETS, ...names('open rates reserve billed days_sales_outstanding')],
-  formulas: ({ currency }, cell) => ({
+  formulas: ({ currency, rates }, cell) => ({
     open: `SUM(${cell('not_due')}:${cell('over_90')})`,
-    reserve: BUCKETS.map(
-      (name) => `ROUND(${cell(name)}*${cell(`${name}_rate`)}/100,${minorDigits(String(currency)) ?? 2})`,
-    ).join('+'),
+    reserve: BUCKETS.map((name, at) => {
+      const percent = String(rates).split(BETWEEN)[at];
+      return `ROUND(${cell(name)}*${percent}/100,${minorDigits(String(currency)) ?? 2})`;
+    }).join('+'),
     days_sales_outstanding: `ROUND(${cell('open')}/${cell('billed')}*${DSO_DAYS},0)`,
   }),
   summed: [...BUCKETS, 'open', 'reserve', 'billed'],

@@ -132,20 +132,6 @@ test('NetSuite: one line a row, with its external id and posting period', () => 
   expect(line).toMatch(/^2026-09-1-EUR-[0-9a-f]{6},09\/30\/2026,Sep 2026,Parent Company,EUR,,Reckoner September 2026,/);
 });
 
-test('the JSON of the generic format says the same as its table', () => {
-  const json = JSON.parse(textOf('generic', 'gl-2026-09-1-generic.json')) as {
-    journals: { external_id: string; debit: string; credit: string; lines: Record<string, string>[] }[];
-  };
-  const table = readBack('generic', [
-    { name: 'x.csv', content: Buffer.from(textOf('generic', 'gl-2026-09-1-generic.csv')) },
-  ]);
-  const lines = json.journals.flatMap(({ external_id, lines: own }) =>
-    own.map(({ account, debit = '', credit = '' }) => [external_id, account, units(debit) - units(credit)]),
-  );
-  expect(lines).toEqual(table.map(({ id, account, amount }) => [id, account, amount]));
-  expect(json.journals.map(({ debit, credit }) => debit === credit)).toEqual([true, true, true]);
-});
-
 test('hledger reads the generic file and comes to the same balances', (context) => {
   needs('hledger', context);
   writeFileSync(
