@@ -151,7 +151,10 @@ test('disputes are ended together, and those without one are named', async () =>
     await runAction(await mara(), disputeOpen, { number, reason: 'wrong rate' }, QUIET);
   }
   const shown = await previewAction(await mara(), disputeClose, { number: ALL, reason: 'agreed' });
-  expect([shown.amounts.map(String), shown.report.sentences]).toEqual([['21.00'], '2 invoices are credited. 1 document is left out.']);
+  expect([shown.amounts.map(String), shown.report.sentences]).toEqual([
+    ['21.00'],
+    '2 documents are no longer disputed. 1 document is left out.',
+  ]);
   await runAction(await mara(), disputeClose, { number: ALL, reason: 'agreed' }, QUIET);
   expect(await world.sql('SELECT FROM open_invoice_disputes')).toEqual([]);
 });

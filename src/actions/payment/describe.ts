@@ -21,7 +21,11 @@ export const amountOf = (payment: { currency: string }, amount: string) =>
   `${groupThousands(amount)} ${payment.currency}`;
 
 export async function paymentBlock(tx: Transaction, payment: PaymentJson): Promise<Block> {
-  const names = await readPartnerNames(tx);
+  const ids = [payment.partner_id, ...payment.applications.map(({ partner_id }) => partner_id)];
+  const names = await readPartnerNames(
+    tx,
+    ids.filter((each) => each !== null),
+  );
   const nameOf = (id: string) => names.get(id) ?? id;
   const facts: [string, string][] = [
     ['amount', amountOf(payment, payment.amount)],
