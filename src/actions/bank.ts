@@ -27,6 +27,7 @@ const amountOf = (_seen: unknown, _input: unknown, { amount, currency }: Bookabl
 export const bankBook = onLines({
   role: 'finance',
   name: 'bank.book',
+  said: ['is booked', 'are booked'],
   title: "Book a bank line that is not a customer's money",
   command: {
     summary: "Book a bank line that is not a customer's money, such as bank charges",
@@ -53,6 +54,7 @@ assets:transfers. If the line is booked already, the booking is replaced.`,
 export const bankUnbook = onLines({
   role: 'finance',
   name: 'bank.unbook',
+  said: ['is unbooked', 'are unbooked'],
   title: 'Take back the booking of a bank line',
   command: { arguments: { bankLineId: '<line...>' } },
   input: { bankLineId: BANK_LINE(), reason: reason() },

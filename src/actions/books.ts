@@ -23,6 +23,7 @@ export const booksClose = defineAction({
   name: 'books.close',
   command: { arguments: { month: '<month>' }, options: { without: '--without <account>' } },
   title: 'Close the books of a month',
+  danger: true,
   role: 'finance',
   input: {
     month: month('Month', 'A month that is closed for billing.'),
@@ -119,7 +120,13 @@ function blocksOf(report: BooksReport, dryRun: boolean): Block[] {
     ...trial.totals.map((total) => ({ title: `Trial balance in ${total.currency}`, table: trialTable(trial, total) })),
     ...(checkpoint === null
       ? []
-      : [{ title: 'Checkpoint', facts: [['size', sizeOf(checkpoint)] as const, ['root', checkpoint.root] as const] }]),
+      : [
+          {
+            title: 'Checkpoint',
+            folded: true as const,
+            facts: [['size', sizeOf(checkpoint)] as const, ['root', checkpoint.root] as const],
+          },
+        ]),
   ];
 }
 

@@ -45,6 +45,7 @@ export const disputeOpen = defineAction({
 
 export const disputeClose = onEach({
   name: 'dispute.close',
+  said: ['is no longer disputed', 'are no longer disputed'],
   title: 'End the dispute of an invoice',
   command: {
     summary: 'End the dispute of an invoice; what is still open is dunned again',

@@ -5,6 +5,7 @@ import { DocumentFilter, DocumentRow, readDocuments, readIdsOf } from '#document
 import { documentUnknown } from '#documents/unknown';
 import { Amount, sumsOf } from '#money';
 import { NOBODY } from '#people/roles';
+import { minuteOf } from '#text';
 import { ActionContext, AfterContext, Facts, Report } from './action.ts';
 
 export async function documentNumbered(
@@ -117,6 +118,6 @@ export function emailText(row: DocumentRow) {
   const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
   if (status === null) return 'none';
   if (status === 'portal') return "not needed: the document was delivered by the partner's portal";
-  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
+  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${minuteOf(sentAt as string)}`;
   return reason === null ? status : `${status}: ${reason}`;
 }

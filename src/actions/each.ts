@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { execute, Transaction } from '#database/transaction';
 import { Refusal } from '#errors/refusals';
 import { sameRemedies } from '#remedy';
-import { inShort, plural } from '#values';
+import { Amount, inShort, plural } from '#values';
 import {
   Action,
   ActionContext,
@@ -22,8 +22,8 @@ import {
   Partners,
   Report,
 } from './action.ts';
-import { Block } from './blocks.ts';
-import { deliver, documentFacts, partnersOfDocuments, sizesOf } from './documents.ts';
+import { Block, Cell } from './blocks.ts';
+import { deliver, documentFacts, documentsNumbered, partnersOfDocuments, sizesOf } from './documents.ts';
 
 type Key = string | number;
 
@@ -36,9 +36,13 @@ type Things<Field extends string, Of extends Key> = Readonly<{
   nameOf(key: Of): string;
   /** The page of a thing, if it has one. */
   page?(key: Of): string;
+  /** What a result shows beside each thing. */
+  about?(tx: Transaction, keys: readonly Of[]): Promise<Readonly<{ headings: readonly string[]; cells: Cells }>>;
   partners(tx: Transaction, keys: readonly Of[]): Promise<Partners>;
   facts(tx: Transaction, keys: readonly Of[]): Promise<Facts>;
 }>;
+
+type Cells = ReadonlyMap<Key, readonly Cell[]>;
 
 type Outcome<Result = unknown, Of = Key> = Readonly<{ key: Of } & ({ result: Result } | { refused: Refusal })>;
 type Outcomes = readonly Outcome[];
@@ -51,6 +55,8 @@ type Single<Of extends Key, Shape extends z.core.$ZodShape, Result, Json> = Omit
   'after' | 'facts' | 'begin' | 'run' | 'read' | 'requestOf' | 'withoutRole' | 'subject' | 'partners' | 'rule'
 > &
   Readonly<{
+    /** What is then said of several things: `2 documents are void`. */
+    said: readonly [one: string, many: string];
     /** The documents that the action may have made ready to be sent. */
     sends?(input: InputOf<Shape>, result: Result): readonly string[];
     /** Sends what the action made ready, if these are not documents. */
@@ -84,7 +90,7 @@ export const eachOf =
     single: Single<Of, Shape, Result, Json>,
   ): Action<OfEach<Field, Of, Shape>, readonly Outcome<Result, Of>[], unknown, unknown> => {
     const every = { things, single } as unknown as Every;
-    const { sends: _sends, follow: _follow, made: _made, input: shape, check, ...rest } = single;
+    const { said: _said, sends: _sends, follow: _follow, made: _made, input: shape, check, ...rest } = single;
     const definition = {
       ...rest,
       input: { ...shape, [things.field]: oneOrMore(shape[things.field]) },
@@ -105,6 +111,15 @@ export const onEach = eachOf({
   ...{ field: 'number', one: 'document', nameOf: (number: string) => number },
   ...{ partners: partnersOfDocuments, facts: documentFacts },
   page: (number) => `/console/invoices/${encodeURIComponent(number)}`,
+  async about(tx, numbers) {
+    const documents = await documentsNumbered(tx, numbers);
+    return {
+      headings: ['~partner', '>amount due'],
+      cells: new Map(
+        documents.map((each) => [each.number, [each.partner_name, Amount.of(each.amount_due, each.currency)]]),
+      ),
+    };
+  },
 });
 
 async function performEach(every: Every, tx: Transaction, context: ActionContext, input: Many): Promise<Outcomes> {
@@ -201,19 +216,28 @@ async function reportEach(
     reports.set(key, await every.single.report({ ...outcome, input: one(every, input, key), result }, context, tx));
   }
   const [only] = reports.values();
-  return outcomes.length === 1 && only !== undefined ? only : reportMany(every.things, outcomes, reports);
+  if (outcomes.length === 1 && only !== undefined) return only;
+  const about = await every.things.about?.(
+    tx,
+    outcomes.map(({ key }) => key),
+  );
+  return reportMany(every, outcomes, reports, about);
 }
 
 function reportMany(
-  { field, one: noun, page }: Things<string, Key>,
+  { things: { field, one: noun, page }, single: { title, said } }: Every,
   outcomes: Outcomes,
   reports: ReadonlyMap<Key, Report>,
+  { headings, cells }: Readonly<{ headings: readonly string[]; cells: Cells }> = { headings: [], cells: new Map() },
 ): Report {
   const refused = refusedOf(outcomes);
+  const left = refused.length === 0 ? '' : ` ${plural(refused.length, `${noun} is`, `${noun}s are`)} left out.`;
   const cell = (key: Key) => (page === undefined ? String(key) : { text: String(key), page: page(key) });
   const table = (what: string, rows: readonly (readonly [Key, string])[]): Required<Block>['table'] => ({
-    headings: [noun, `~${what}`],
-    rows: rows.map(([key, text]) => [cell(key), text.replaceAll(/\s*\n\s*/g, ' ')]),
+    headings: [noun, ...headings, `~${what}`],
+    rows: rows.map(([key, text]) => [
+      ...[cell(key), ...(cells.get(key) ?? headings.map(() => null)), text.replaceAll(/\s*\n\s*/g, ' ')],
+    ]),
   });
   const reasons = refused.map((each) => [each.key, each.refused.message] as const);
   const results = [...reports].map(([key, { text }]) => [key, text] as const);
@@ -224,10 +248,11 @@ function reportMany(
         ? { [field]: each.key, refused: each.refused.code, reason: each.refused.message }
         : { [field]: each.key, result: reports.get(each.key)?.json },
     ),
-    text: `${plural(reports.size, noun)} done${refused.length === 0 ? '' : `, ${refused.length} left out`}.`,
+    text: `${plural(reports.size, noun)} ${said[reports.size === 1 ? 0 : 1]}.${left}`,
+    button: titleOfMany(title, reports.size),
     blocks: [
       ...(refused.length === 0 ? [] : [{ title: leftOut, tone: 'warn', table: table('reason', reasons) } as const]),
-      { title: 'Done', table: table('result', results) },
+      { title: `Each ${noun}`, table: table('then', results) },
     ],
     remedies: sameRemedies(
       [
@@ -239,6 +264,12 @@ function reportMany(
     attention: refused.length > 0 || [...reports.values()].some(({ attention }) => attention),
   };
 }
+
+/** `Void 2 documents`, of `Void a document`. */
+export const titleOfMany = (title: string, count: number) =>
+  title.replace(/\b(an?|the) (document|invoice|e-mail|bank line)\b/, (_words, _article, noun: string) =>
+    plural(count, noun),
+  );
 
 /** What is made for one of several documents is named `the credit note on INV-…`. */
 const madeFor = (thing: string, name: string) => `${thing} on ${name}`;

@@ -32,6 +32,7 @@ const onEmails = eachOf({
 
 export const emailResend = onEmails({
   name: 'email.resend',
+  said: ['is sent again', 'are sent again'],
   title: 'Send an e-mail again',
   command: {
     summary: 'Send an e-mail again, as a new one with its own Message-ID',
@@ -76,6 +77,7 @@ export const emailResend = onEmails({
 
 export const emailDismiss = onEmails({
   name: 'email.dismiss',
+  said: ['is dismissed', 'are dismissed'],
   title: 'Dismiss an e-mail',
   command: {
     summary: 'Dismiss an e-mail that should not be resent',

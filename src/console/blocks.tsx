@@ -48,6 +48,7 @@ function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
           }))}
           nothing="None."
           caption={title}
+          labelled
           foot={table.foot?.map((row) => (
             <tr class="total">
               {row.map((cell, at) => (
@@ -112,7 +113,25 @@ function SideBySide({ versions: { names, rows }, title }: { versions: Versions; 
     { heading: names[0], cell: (row) => version(row, 'before') },
     { heading: names[1], cell: (row) => version(row, 'after') },
   ];
-  return <DataTable columns={columns} rows={rows} nothing="None." caption={title} labelled />;
+  const differ = ({ before, after }: VersionRow) => before !== after;
+  const same = rows.filter((row) => !differ(row));
+  return (
+    <>
+      <DataTable
+        columns={columns}
+        rows={rows.filter(differ)}
+        nothing="No field of the document differs."
+        caption={title}
+        labelled
+      />
+      {same.length > 0 && (
+        <details class="more in">
+          <summary>{`${plural(same.length, 'field')} the same`}</summary>
+          <DataTable columns={columns} rows={same} nothing="None." caption={`${title}: the same`} labelled />
+        </details>
+      )}
+    </>
+  );
 }
 
 const words = (kind: string) => kind.replaceAll('_', ' ');
@@ -122,7 +141,7 @@ export function Emails({ emails }: { emails: readonly ForeseenEmails[] }) {
   if (emails.length === 0) return null;
   const all = emails.reduce((sum, { count }) => sum + count, 0);
   return (
-    <Card title="E-mails" note={plural(all, 'e-mail')}>
+    <Card title="E-mails" note={`${plural(all, 'e-mail')}, at the latest with the next delivery`}>
       <div class="stack">
         {emails.map(({ kind, count, first }) => (
           <>

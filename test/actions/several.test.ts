@@ -143,7 +143,7 @@ test('what was done to several can be undone together', async () => {
   const held = await runAction(await mara(), invoiceHold, { number: ALL }, QUIET);
   expect(held.remedies).toEqual([{ label: 'Undo', action: 'invoice.release', input: { number: ALL } }]);
   const released = await runAction(await mara(), invoiceRelease, { number: ALL }, QUIET);
-  expect(released.sentences).toBe('3 documents done.');
+  expect(released.sentences).toBe('3 documents are no longer on hold.');
 });
 
 test('disputes are ended together, and those without one are named', async () => {
@@ -151,7 +151,10 @@ test('disputes are ended together, and those without one are named', async () =>
     await runAction(await mara(), disputeOpen, { number, reason: 'wrong rate' }, QUIET);
   }
   const shown = await previewAction(await mara(), disputeClose, { number: ALL, reason: 'agreed' });
-  expect([shown.amounts.map(String), shown.report.sentences]).toEqual([['21.00'], '2 documents done, 1 left out.']);
+  expect([shown.amounts.map(String), shown.report.sentences]).toEqual([
+    ['21.00'],
+    '2 documents are no longer disputed. 1 document is left out.',
+  ]);
   await runAction(await mara(), disputeClose, { number: ALL, reason: 'agreed' }, QUIET);
   expect(await world.sql('SELECT FROM open_invoice_disputes')).toEqual([]);
 });

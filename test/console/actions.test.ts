@@ -174,7 +174,8 @@ test('only a form reads the partners that it suggests, not its preview or confir
         },
       }),
     );
-  const suggestions = () => asked.splice(0).filter((each) => each.includes('ORDER BY lower(name)')).length;
+  const suggestions = () =>
+    asked.splice(0).filter((each) => /ORDER BY lower\(name\).*"values":\[null/s.test(each)).length;
   Object.assign(served.database, { reading: listening });
   const path = '/console/actions/payment.record';
   const cash = { amount: '2.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-01', reference: 'SUGGESTED' };

@@ -23,6 +23,7 @@ const NOTE = 'the credit note';
 
 export const invoiceCredit = onEach({
   name: 'invoice.credit',
+  said: ['is credited', 'are credited'],
   title: 'Credit an invoice',
   command: { summary: 'Issue a credit note against an invoice', arguments: { number: '<number...>' }, deliver: true },
   role: 'finance',

@@ -5,6 +5,7 @@ import { recordPortalDelivery } from '#documents/portal-delivery';
 
 export const invoiceDelivered = onEach({
   name: 'invoice.delivered',
+  said: ['was delivered by portal', 'were delivered by portal'],
   title: 'Record a delivery by portal',
   command: {
     summary: "Record that a document was uploaded to the partner's portal, instead of its e-mail",

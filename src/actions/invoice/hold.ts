@@ -6,6 +6,7 @@ import { toDo } from '#remedy';
 
 export const invoiceHold = onEach({
   name: 'invoice.hold',
+  said: ['is on hold', 'are on hold'],
   title: 'Put a document on hold',
   command: {
     summary: 'Stop e-mails and reminders for a document until it is released',
@@ -26,6 +27,7 @@ export const invoiceHold = onEach({
 
 export const invoiceRelease = onEach({
   name: 'invoice.release',
+  said: ['is no longer on hold', 'are no longer on hold'],
   title: 'Release a document from hold',
   command: { summary: 'Release a document from hold', arguments: { number: '<number...>' }, deliver: true },
   role: 'finance',

@@ -46,7 +46,7 @@ and lists the documents that would differ. --changed replaces those too.
 A replacement keeps the due date of the document that it replaces, unless
 --new-terms is given.`,
   },
-  title: 'Recompute documents and replace those that would differ',
+  title: 'Reissue documents',
   role: 'finance',
   voids: true,
   input: {
@@ -212,8 +212,9 @@ const DRAWN = 5;
 function blocksOf(outcome: Outcome, dryRun: boolean): Block[] {
   const { unchanged, replaced, issued, differing, refused } = outcome.rerun;
   const row = (what: string, number: string, remark: string) => {
-    const { partner_name, amount_due, currency } = documentOf(outcome, number);
-    return [what, number, partner_name, Amount.of(amount_due, currency), remark];
+    const document = outcome.documents.get(number);
+    const due = document && Amount.of(document.amount_due, document.currency);
+    return [what, number, document?.partner_name ?? '', due ?? null, remark];
   };
   const rows = [
     ...issued.map((each) => row('issue', each.number, `replaces the void ${each.replaces}`)),
@@ -226,11 +227,7 @@ function blocksOf(outcome: Outcome, dryRun: boolean): Block[] {
         `${each.why.join(', ')} changed${each.refused === null ? '' : '; cannot be replaced'}`,
       ),
     ),
-    ...refused.map((each) =>
-      outcome.documents.has(each.number)
-        ? row('refused', each.number, each.code)
-        : ['refused', each.number, '', null, each.code],
-    ),
+    ...refused.map((each) => row('left out', each.number, each.message)),
     ...(dryRun ? unchanged.map((number) => row('unchanged', number, '')) : []),
   ];
   const pairs = [
@@ -240,6 +237,7 @@ function blocksOf(outcome: Outcome, dryRun: boolean): Block[] {
   return [
     ...pairs.slice(0, dryRun ? DRAWN : 0).map(([before, after]) => ({
       title: `${before} and its replacement`,
+      lines: replaced.flatMap((each) => (each.number === before ? [`${each.why.join(', ')} changed`] : [])),
       versions: versionsOf([before, after], faceOf(documentOf(outcome, before)), faceOf(documentOf(outcome, after))),
     })),
     ...(rows.length === 0
@@ -249,12 +247,20 @@ function blocksOf(outcome: Outcome, dryRun: boolean): Block[] {
 }
 
 function describeRerun({ rerun: { month, unchanged, replaced, issued, differing, refused } }: Outcome) {
+  const counts = (
+    [
+      [replaced, 'replaced'],
+      [issued, 'issued for void documents'],
+      [unchanged, 'unchanged'],
+      [differing, 'would differ'],
+      [refused, 'left out'],
+    ] as const
+  ).flatMap(([documents, what]) => (documents.length === 0 ? [] : [`${documents.length} ${what}`]));
   const left = differing.some((each) => each.refused === null)
     ? [`Documents that differ were not changed. ${fieldName('changed')} replaces them.`]
     : [];
   return [
-    `${month ?? 'Several months'} recomputed: ${unchanged.length} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ` +
-      `documents, ${differing.length} differing, ${refused.length} refused.`,
+    `${month === null ? '' : `${month}: `}${counts.length === 0 ? 'no documents' : counts.join(', ')}.`,
     ...refused.map((each) => each.message),
     ...differing.flatMap((each) => each.refused ?? []),
     ...left,

@@ -5,6 +5,7 @@ import { resendDocument } from '#delivery/resend';
 
 export const invoiceResend = onEach({
   name: 'invoice.resend',
+  said: ['is e-mailed again', 'are e-mailed again'],
   title: 'E-mail a document again',
   command: { arguments: { number: '<number...>' }, deliver: true },
   role: 'finance',

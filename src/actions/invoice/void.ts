@@ -7,6 +7,7 @@ import { toDo } from '#remedy';
 
 export const invoiceVoid = onEach({
   name: 'invoice.void',
+  said: ['is void', 'are void'],
   title: 'Void a document',
   command: { summary: 'Void a document as of today; its number is kept', arguments: { number: '<number...>' } },
   role: 'finance',

@@ -8,6 +8,7 @@ import { toDo } from '#remedy';
 
 export const invoiceWriteOff = onEach({
   name: 'invoice.write_off',
+  said: ['is written off', 'are written off'],
   command: { arguments: { number: '<number...>' } },
   title: 'Write off the open balance of an invoice',
   role: 'finance',
@@ -30,6 +31,7 @@ export const invoiceWriteOff = onEach({
 
 export const invoiceWriteOffUndo = onEach({
   name: 'invoice.write_off_undone',
+  said: ['is open again', 'are open again'],
   command: { called: 'invoice write-off --undo', arguments: { number: '<number...>' } },
   title: 'Undo a write-off',
   role: 'finance',

@@ -5,7 +5,7 @@ import { Adjustment } from '#approvals/amounts-before';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { Amount, groupThousands, isZero } from '#money';
-import { readPartners } from '#partners/partners.sql';
+import { readPartnerNames, readPartners } from '#partners/partners.sql';
 import { PaymentJson, paymentJson } from '#payments/payment';
 import { readPayments, readSmallDifferences } from '#payments/payments.sql';
 import { withCode } from '#payments/reverse';
@@ -20,16 +20,22 @@ export async function onePayment(tx: Transaction, paymentId: number): Promise<Pa
 export const amountOf = (payment: { currency: string }, amount: string) =>
   `${groupThousands(amount)} ${payment.currency}`;
 
-export function paymentBlock(payment: PaymentJson): Block {
+export async function paymentBlock(tx: Transaction, payment: PaymentJson): Promise<Block> {
+  const ids = [payment.partner_id, ...payment.applications.map(({ partner_id }) => partner_id)];
+  const names = await readPartnerNames(
+    tx,
+    ids.filter((each) => each !== null),
+  );
+  const nameOf = (id: string) => names.get(id) ?? id;
   const facts: [string, string][] = [
     ['amount', amountOf(payment, payment.amount)],
-    ['payer', payment.partner_id ?? 'unknown'],
+    ['payer', payment.partner_id === null ? 'unknown' : nameOf(payment.partner_id)],
     ['received on', `${payment.received_on} by ${payment.method}, reference ${payment.reference}`],
   ];
   for (const each of payment.applications.filter(({ unapplied_on }) => unapplied_on === null)) {
     const charges =
       each.small_difference === null ? '' : `, and ${amountOf(payment, each.small_difference)} to bank charges`;
-    const of = each.partner_id === payment.partner_id ? '' : ` of ${each.partner_id}`;
+    const of = each.partner_id === payment.partner_id ? '' : ` of ${nameOf(each.partner_id)}`;
     facts.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${of}${charges}`]);
   }
   for (const each of payment.reversals) {
@@ -52,7 +58,7 @@ export function paymentBlock(payment: PaymentJson): Block {
 
 export async function reportPayment(tx: Transaction, paymentId: number, sentence: string): Promise<Report> {
   const payment = await onePayment(tx, paymentId);
-  return { json: payment, text: sentence, blocks: [paymentBlock(payment)] };
+  return { json: payment, text: sentence, blocks: [await paymentBlock(tx, payment)] };
 }
 
 /**

@@ -58,7 +58,7 @@ export const paymentRecord = defineAction({
         ...(later === undefined ? [] : [later]),
         ...unlisted.map((id) => `Perhaps it is the same as payment ${id}, which has the same amount.`),
       ].join('\n'),
-      blocks: [paymentBlock(payment)],
+      blocks: [await paymentBlock(tx, payment)],
       attention: payment.suggestions.length > 0 || possibleDuplicates.length > 0 || kept !== undefined,
     };
   },

@@ -316,7 +316,7 @@ function Files({ field, values, marked }: InputProps) {
         required={required && kept.length === 0}
         aria-describedby={`${id}-help`}
       />
-      <Help id={id} help={`${help} At most 4 MB; the command accepts larger files.`} />
+      <Help id={id} help={`${help} At most 4 MB.`} />
     </div>
   );
 }

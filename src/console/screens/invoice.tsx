@@ -63,7 +63,7 @@ function actsOn(
   dispute: OpenDispute | null,
 ): [action: string, name: string][] {
   const isCarried = purpose === 'opening';
-  if (status === 'void') return isCarried ? [] : [['invoice.rerun', 'Run again']];
+  if (status === 'void') return isCarried ? [] : [['invoice.rerun', 'Reissue']];
   const open = status === 'open' && document === 'invoice';
   const ofInvoice: [string, string][] = [
     ['payment.record', 'Record payment'],
@@ -71,7 +71,7 @@ function actsOn(
     dispute === null ? ['dispute.open', 'Dispute'] : ['dispute.close', 'Close dispute'],
   ];
   const unpaid: [string, string][] = [
-    ['invoice.rerun', 'Run again'],
+    ['invoice.rerun', 'Reissue'],
     ['invoice.void', 'Void'],
   ];
   return [
