@@ -67,7 +67,7 @@ account's last one.`,
   committed: () => failpoint('payments.committed'),
   facts: async (_tx, _input, report): Promise<Facts> =>
     Object.fromEntries(
-      (report?.new_lines ?? []).map((line) => [
+      (report?.new_lines ?? []).filter(isChange).map((line) => [
         `line ${line.position} of ${line.booked_on}`,
         {
           amount: Amount.of(line.amount, line.currency),
@@ -87,11 +87,17 @@ account's last one.`,
       json: { ...rest, breaks, dry_run: dryRun, new_lines: lines },
       text: describeImport(report),
       blocks: lines.length === 0 ? [] : [linesBlock(lines, input, dryRun)],
-      button: `Import ${plural(report.lines.new, 'line')}`,
+      button:
+        new_lines.some(isChange) || new_lines.length === 0
+          ? `Import ${plural(report.lines.new, 'line')}`
+          : 'Import nothing',
       attention: new_lines.some((line) => line.needs_review) || report.breaks.length > 0,
     };
   },
 });
+
+/** A line that is only shown changes nothing, unless its suggestion is accepted. */
+const isChange = ({ outcome, applied }: LineReport) => outcome !== 'shown' || applied.length > 0;
 
 /** `0012345 line 3: INV-2026-000012` */
 const suggestionName = (line: LineReport, number: string) => `${bankLineName(line)}: ${number}`;

@@ -195,7 +195,8 @@ class OfxReader {
     if (type === (direction === 'debit' ? 'CREDIT' : 'DEBIT')) {
       return this.complain(`the amount ${written} contradicts the type ${type}`, line);
     }
-    const same = `${id} ${bookedOn} ${written}`;
+    // A copy: a part of the text would keep the whole piece of the file in memory.
+    const same = JSON.stringify([id, bookedOn, written]);
     if (this.seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
     this.seen.add(same);
     const name = of('NAME') || of('PAYEE', 'NAME');
