@@ -141,7 +141,9 @@ const inTime = (text: string, type: Column<unknown>['type']) =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 
 function totalsOf(list: List, totals: readonly Total[]) {
-  const names = [...new Set(totals.flatMap((total) => Object.keys(total)))];
+  const names = [...new Set(totals.flatMap((total) => Object.keys(total)))].filter(
+    (name) => !columnOf(list, name).unlessZero || totals.some((total) => total[name]?.isZero() === false),
+  );
   return table(
     ['total', ...names.map((name) => `>${lowered(columnOf(list, name).heading)}`)],
     totals.map((total) => [

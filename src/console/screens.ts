@@ -231,7 +231,7 @@ function addReports(routes: Routes) {
     Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
   });
   addList(routes, '/reports/movements', {
-    ...{ list: movements, place: 'aging', title: 'Movements', lead: 'what changed what partners owe' },
+    ...{ list: movements, place: 'aging', title: 'Movements', lead: 'facts that changed the balances of partners' },
     Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
   });
   addList(routes, '/reports/reserve', {

@@ -10,6 +10,7 @@ import { Accounts, accountsFile, readAccounts } from '#config/accounts';
 import { query, queryOne, Transaction } from '#database/transaction';
 import { PostingKey, ruleOf } from '#general-ledger/accounts';
 import { Installation } from '#people/audit-events';
+import { isInPeriod } from '#people/scope';
 import { Amount, Month, names } from '#values';
 import { defineList, given, ListQuery, month, pageOf, partner, text } from './list.ts';
 
@@ -65,14 +66,16 @@ function accountsOf({ settings, environment }: Installation): Accounts | undefin
   return existsSync(accountsFile(environment)) ? readAccounts(environment) : undefined;
 }
 
-async function monthOf(tx: Transaction, { filter, today }: Pick<ListQuery<Filter>, 'filter' | 'today'>) {
+async function monthOf(tx: Transaction, { filter, today, period }: ListQuery<Filter>) {
   if (filter.month !== undefined) return filter.month;
   const { last } = await queryOne<{ last: Month | null }>(tx, 'SELECT max(month) AS last FROM closed_months', {});
-  return last ?? (today.slice(0, 7) as Month);
+  const latest = last ?? (today.slice(0, 7) as Month);
+  return period === null || latest < period.to ? latest : period.to;
 }
 
 async function readRows(tx: Transaction, asked: ListQuery<Filter>): Promise<Row[]> {
   const of = await monthOf(tx, asked);
+  if (!isInPeriod(asked.period, of)) return [];
   await needRows(tx, { from: of, to: of });
   const postings = await query<Posting>(tx, STATEMENT, { ...given(filters, asked.filter), month: of });
   const accounts = accountsOf(asked.context)?.accounts ?? [];
@@ -96,6 +99,7 @@ account are those of 'export gl'.`,
   title: 'Journal entries',
   one: 'posting',
   ofLedger: true,
+  ofPeriod: true,
   none: 'Nothing was posted in this month.',
   filters,
   sorts: ['entry_on', 'entry_on'],

@@ -30,7 +30,7 @@ export const movements = defineList({
   summary: 'List the facts behind the roll-forward, with their documents and payments',
   title: 'Movements',
   one: 'movement',
-  none: 'Nothing has changed what partners owe yet.',
+  none: 'No balance of a partner has changed yet.',
   filters,
   sorts: ['entry_on', 'entry_on'],
   columns: {

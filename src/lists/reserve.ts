@@ -1,6 +1,7 @@
 /** Days sales outstanding, and the reserve for expected losses by aging bucket: `reckoner report reserve`. */
 import { z } from 'zod';
 import { query, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 import { BUCKETS, Bucket, readAging } from '#reports/aging';
 import { refuseFutureDay } from '#reports/future-day';
 import { DSO_DAYS } from '#reports/position';
@@ -44,7 +45,7 @@ const filters = z.strictObject({
 type Filter = z.output<typeof filters>;
 
 /** What was billed by partner, by the entries of documents that were not void by then. */
-const readBilled = (tx: Transaction, asOf: string) =>
+const readBilled = (tx: Transaction, asOf: string, scope: Scope) =>
   query<{ partner_id: string; payer_id: string | null; name: string; currency: string; amount: string | null }>(
     tx,
     `SELECT p.partner_id, t.payer_id, p.name, c.currency, sum(document_sign(d.document) * d.gross)::text AS amount
@@ -54,7 +55,7 @@ const readBilled = (tx: Transaction, asOf: string) =>
        AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id AND v.entry_on <= :asOf::date)
      CROSS JOIN LATERAL (SELECT coalesce(d.currency, p.currency) AS currency) AS c
      GROUP BY p.partner_id, t.payer_id, p.name, c.currency`,
-    { asOf, from: addDays(asOf, 1 - DSO_DAYS) },
+    { asOf, from: addDays(asOf, 1 - DSO_DAYS), scope },
   );
 
 type Sums = { readonly partner_id: string | null; readonly currency: string } & Record<Bucket | 'billed', Amount>;
@@ -63,7 +64,7 @@ async function readRows(tx: Transaction, { filter, scope, today, context }: List
   const { group: by = 'partner', partner: only, currency: wanted } = filter;
   await refuseFutureDay(tx, filter.asOf, today);
   const { as_of, documents } = await readAging(tx, { asOf: filter.asOf, today, scope });
-  const billed = await readBilled(tx, as_of);
+  const billed = await readBilled(tx, as_of, scope);
   const payers = new Map(billed.map(({ partner_id, payer_id }) => [partner_id, payer_id ?? partner_id]));
   const nameOf = new Map(billed.map(({ partner_id, name }) => [partner_id, name]));
   const groups = new Map<string, Sums>();

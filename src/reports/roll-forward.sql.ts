@@ -27,9 +27,9 @@ export type RollForwardScope = Readonly<{
   present: string;
 }>;
 
-/** The topmost payer of each partner that does not pay itself. */
+/** The topmost payer of each partner that does not pay itself, among the partners that the user may see. */
 export const TOP_PAYERS = `SELECT DISTINCT ON (partner_id) partner_id, payer_id FROM partner_payers
-  ORDER BY partner_id, distance DESC`;
+  WHERE :scope::text[] IS NULL OR payer_id = ANY (:scope::text[]) ORDER BY partner_id, distance DESC`;
 
 /** The partner, family or sum that a row belongs to. A family that is asked for has the name of its payer. */
 const GROUPED = `CASE :group::text WHEN 'partner' THEN r.partner_id

@@ -256,6 +256,16 @@ test('the family of a payer is one row, and what it moves among its partners is 
   expect((await rowsOf({ partner: 'p-1' })).map(({ partner_id }) => partner_id)).toContain('p-1');
 });
 
+test('whoever may see one partner only does not learn who pays for it', async () => {
+  const limited = { ...(asked({ group: 'family' }) as object), scope: ['p-1'] } as never;
+  const rows = await books.database.reading(async (tx) => [
+    ...(await rollForward.read(tx, limited)),
+    ...(await reserve.read(tx, limited)),
+  ]);
+  expect(rows.length).toBeGreaterThan(2);
+  expect(new Set(rows.map(({ partner_id }) => partner_id))).toEqual(new Set(['p-1']));
+});
+
 test('each cell leads to facts that add up to it, with their documents and payments', async () => {
   const rows = [...(await rowsOf()), ...(await rowsOf({ group: 'family' })), ...(await rowsOf({ group: 'all' }))];
   let cells = 0;
