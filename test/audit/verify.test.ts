@@ -559,7 +559,7 @@ const DAMAGES: readonly Damage[] = [
     'gl_export_files_as_written',
     `UPDATE gl_export_files SET content = content || ' ', sha256 = encode(sha256(content || ' '), 'hex') WHERE position = 1`,
   ],
-  ['an exported file removed', 'gl_export_files_as_written', `DELETE FROM gl_export_files WHERE position = 2`],
+  ['an exported file removed', 'gl_export_files_as_written', `DELETE FROM gl_export_files WHERE position = 1`],
   [
     'an entry of closed books of another account',
     'log_derived_again',
