@@ -321,9 +321,10 @@ rows of the latest month are listed.`,
     kind: { value: ({ kind }) => rowKindName(kind, 1), unlessSame: true },
     standing: {
       ...{ heading: 'Kind', type: 'marks' },
-      value: ({ kind, corrections }) => [
-        { text: rowKindName(kind, 1), tone: 'plain' },
-        ...corrections.map((text) => ({ text, tone: 'warn' as const })),
+      value: (row) => [
+        { text: rowKindName(row.kind, 1), tone: 'plain' },
+        ...(isLate(row) ? ['late'] : []).map((text) => ({ text, tone: 'plain' as const })),
+        ...row.corrections.map((text) => ({ text, tone: 'warn' as const })),
       ],
     },
     corrections: { value: ({ corrections }) => corrections.join(', '), unlessSame: true },
@@ -353,7 +354,7 @@ rows of the latest month are listed.`,
     },
     billed: {
       look: 'line',
-      value: (row) => `${row.document ?? row.posted_month ?? 'held'}${isLate(row) ? ', late' : ''}`,
+      value: (row) => row.document ?? row.posted_month ?? 'held',
       to: ({ document }) => (document === null ? null : ['invoices', document]),
     },
   },

@@ -179,7 +179,7 @@ const columnsFor = (
   {
     heading: 'What',
     cell: (item) => (
-      <span class="number">
+      <span class="wrap">
         {mayDo(user, 'work.assign', whoseOf(item.partners)) && (
           <input
             type="checkbox"
