@@ -46,7 +46,7 @@ export const CONTROL_ACCOUNTS: Readonly<Record<string, string>> = {
   ...{ 'liabilities:unapplied': 'Unapplied cash', 'liabilities:partner-credit': 'Partner credit' },
   ...{
     'liabilities:tax': 'Tax',
-    'liabilities:unearned': 'Unearned sales',
+    'liabilities:unearned': 'Unearned revenue',
     'income:sales': 'Sales',
     'income:adjustments': 'Adjustments',
   },

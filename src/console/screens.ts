@@ -58,6 +58,7 @@ import { AllPaymentsTab, BankLinesTab, PaymentActions, paymentsScreen, readPayme
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { ReportsMenu } from './screens/reports-menu.tsx';
+import { readTax, readUnearned, sheetOfTax, sheetOfUnearned, taxScreen, unearnedScreen } from './screens/revenue.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readToday, todayScreen } from './screens/today.tsx';
@@ -238,6 +239,14 @@ function addReports(routes: Routes) {
     ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
     Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
   });
+  screen('/reports/tax', LEDGER, (tx, { query, today }) => readTax(tx, query, { today }), taxScreen, sheetOfTax);
+  screen(
+    '/reports/unearned',
+    LEDGER,
+    (tx, { query, today }) => readUnearned(tx, query, { today }),
+    unearnedScreen,
+    sheetOfUnearned,
+  );
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
     Above: () => ReportsMenu({ current: 'cash-application' }),

@@ -29,7 +29,7 @@ import { openWorld, partner, quote } from '../support/world.ts';
 
 /** Whoever reads of some partners only has none of these. */
 const LEDGER =
-  /^\/(close(\/:month(\/preview)?)?|payments\/lines(\.\w+)?|reports\/(trial-balance|bank-reconciliation|general-ledger|cash-application)(\.\w+|\/.*)?|audit\/(checkpoints|checks|settings|packs|access).*|settings(\/[\w.]+)?)$/;
+  /^\/(close(\/:month(\/preview)?)?|payments\/lines(\.\w+)?|reports\/(trial-balance|tax|unearned|bank-reconciliation|general-ledger|cash-application)(\.\w+|\/.*)?|audit\/(checkpoints|checks|settings|packs|access).*|settings(\/[\w.]+)?)$/;
 /** Of administrators, whatever the method. */
 const ADMINISTRATORS = /^\/settings\/sessions/;
 /** Who may send a form, besides those of the actions. */

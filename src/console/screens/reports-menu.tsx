@@ -6,6 +6,8 @@ const REPORTS = [
   ['roll-forward', 'Roll-forward', '/console/reports/roll-forward'],
   ['reserve', 'Reserve', '/console/reports/reserve'],
   ['trial-balance', 'Trial balance', '/console/reports/trial-balance'],
+  ['tax', 'Tax', '/console/reports/tax'],
+  ['unearned', 'Unearned', '/console/reports/unearned'],
   ['bank-reconciliation', 'Bank', '/console/reports/bank-reconciliation'],
   ['general-ledger', 'General ledger', '/console/reports/general-ledger'],
   ['coverage', 'Coverage', '/console/reports/coverage'],
@@ -13,7 +15,9 @@ const REPORTS = [
   ['close', 'Close report', '/console/reports/close'],
 ] as const;
 
-const LEDGER: readonly string[] = ['trial-balance', 'bank-reconciliation', 'general-ledger', 'cash-application'];
+const LEDGER: readonly string[] = [
+  ...['trial-balance', 'tax', 'unearned', 'bank-reconciliation', 'general-ledger', 'cash-application'],
+];
 
 /** For users who may see some months only. */
 const OF_PERIOD: readonly string[] = ['general-ledger', 'close'];

@@ -18,7 +18,7 @@ type TaxOptions = PresentOptions &
     month?: Month;
     from?: string;
     to?: string;
-    by: TaxPeriod['by'];
+    basis?: TaxPeriod['by'];
   }>;
 
 export const define: Definition = (report, action) => {
@@ -32,10 +32,9 @@ export const define: Definition = (report, action) => {
       .option('--from <YYYY-MM-DD>', 'instead of --month: from this date', dateArgument('--from'))
       .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to'))
       .option(
-        '--by <basis>',
-        'tax-point: the tax of the sales of the period; issued: of the documents issued in it',
-        choiceArgument('--by', TAX_BASES),
-        'tax-point',
+        '--basis <basis>',
+        'tax-point (default): the tax of the sales of the period; issued: of the documents issued in it',
+        choiceArgument('--basis', TAX_BASES),
       ),
     action,
     reportTax,
@@ -45,7 +44,7 @@ export const define: Definition = (report, action) => {
 async function reportTax(context: CommandContext, options: TaxOptions) {
   const { database } = context;
   const report = await database.reading((tx) =>
-    readTaxReport(tx, { ...daysOf(options, todayOf(context)), by: options.by }),
+    readTaxReport(tx, { ...daysOf(options, todayOf(context)), by: options.basis ?? 'tax-point' }),
   );
   return {
     json: report,

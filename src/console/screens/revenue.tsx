@@ -1,0 +1,132 @@
+import { Card, Chip, Column, choiceAsked, DataTable, Downloads, dayAsked, Quiet, Screen } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { readPresentDay } from '#reports/balances.sql';
+import { refuseFutureDay } from '#reports/future-day';
+import { readTaxReport, taxSheet } from '#reports/tax';
+import { TAX_BASES, TaxLine } from '#reports/tax.sql';
+import { readUnearned as readUnearnedReport, unearnedSheet } from '#reports/unearned';
+import { UnearnedLine } from '#reports/unearned.sql';
+import { lastDay, Month } from '#values';
+import { Verdict } from './aging.tsx';
+import { ReportsMenu } from './reports-menu.tsx';
+
+type Asked = Readonly<Partial<Record<'as_of' | 'from' | 'to' | 'by', string>>>;
+type Shown<Report> = Report extends (...given: never[]) => Promise<infer Value> ? Value : never;
+
+/** The tax of a period; by default, of the current month. */
+export async function readTax(tx: Transaction, asked: Asked, { today }: { today: string }) {
+  const month = today.slice(0, 7) as Month;
+  const from = dayAsked('from', asked.from) ?? `${month}-01`;
+  const to = dayAsked('to', asked.to) ?? lastDay(from.slice(0, 7) as Month);
+  return readTaxReport(tx, { from, to, by: choiceAsked('by', asked.by, TAX_BASES) ?? 'tax-point' });
+}
+
+export async function readUnearned(tx: Transaction, asked: Asked, { today }: { today: string }) {
+  const asOf = dayAsked('as_of', asked.as_of);
+  await refuseFutureDay(tx, asOf, today);
+  return readUnearnedReport(tx, asOf ?? (await readPresentDay(tx, today)));
+}
+
+export const sheetOfTax = taxSheet;
+export const sheetOfUnearned = unearnedSheet;
+
+const day = (label: string, name: string, value: string) => (
+  <label class="field">
+    {label}
+    <input type="date" name={name} value={value} />
+  </label>
+);
+
+const verdicts = ({ ties, preliminary }: Readonly<{ ties: boolean; preliminary?: boolean }>) => (
+  <>
+    <button type="submit">Show</button>
+    <Verdict good={ties}>{ties ? 'ties to the journal' : 'does not tie to the journal'}</Verdict>
+    {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+  </>
+);
+
+/** A column of amounts in the currency of its row. */
+const amounts = <Row extends { currency: string }>(heading: string, of: (row: Row) => string): Column<Row> => ({
+  heading,
+  number: true,
+  cell: (row) => <Quiet amount={of(row)} currency={row.currency} />,
+});
+
+export function taxScreen(report: Shown<typeof readTax>): Screen {
+  const { from, to, by, lines } = report;
+  const columns: Column<TaxLine>[] = [
+    { heading: 'Country', cell: ({ country }) => country },
+    { heading: 'Category', cell: ({ category }) => category.replace('_', ' ') },
+    { heading: 'Rate', number: true, cell: ({ rate }) => `${rate}%` },
+    { heading: 'Issued', number: true, cell: ({ issued }) => issued },
+    { heading: 'Voided', number: true, cell: ({ voided }) => voided },
+    amounts('Taxable', ({ taxable }) => taxable),
+    amounts('Recorded late', ({ late }) => late),
+    amounts('Tax', ({ tax }) => tax),
+  ];
+  return {
+    ...{ place: 'aging', title: 'Tax', lead: `${from} to ${to}` },
+    actions: <Downloads path="/console/reports/tax" question={{ from, to, by }} />,
+    content: (
+      <>
+        <ReportsMenu current="tax" />
+        <form class="filters" action="/console/reports/tax">
+          {day('From', 'from', from)}
+          {day('To', 'to', to)}
+          <label class="field">
+            Of
+            <select name="by">
+              <option value="tax-point">Sales of the period</option>
+              <option value="issued" selected={by === 'issued'}>
+                Documents issued in it
+              </option>
+            </select>
+          </label>
+          {verdicts(report)}
+        </form>
+        <Card title="Tax by rate" flush>
+          <DataTable
+            columns={columns}
+            rows={lines}
+            labelled
+            nothing="No documents in this period carry tax."
+            caption="Tax by country, category and rate"
+          />
+        </Card>
+      </>
+    ),
+  };
+}
+
+export function unearnedScreen(report: Shown<typeof readUnearned>): Screen {
+  const { as_of: asOf, lines } = report;
+  const columns: Column<UnearnedLine>[] = [
+    { heading: 'Partner', cell: ({ partner_id, name }) => <a href={`/console/partners/${partner_id}`}>{name}</a> },
+    { heading: 'Policy', cell: ({ policy_id }) => policy_id },
+    amounts('Unearned', ({ unearned }) => unearned),
+    amounts('Within a year', ({ within_a_year }) => within_a_year),
+    { heading: 'Earned by', cell: ({ earned_by }) => earned_by },
+  ];
+  return {
+    ...{ place: 'aging', title: 'Unearned sales', lead: `as of ${asOf}` },
+    actions: <Downloads path="/console/reports/unearned" question={{ as_of: asOf }} />,
+    content: (
+      <>
+        <ReportsMenu current="unearned" />
+        <form class="filters" action="/console/reports/unearned">
+          {day('As of', 'as_of', asOf)}
+          {verdicts(report)}
+        </form>
+        <Card title="By partner and policy" flush>
+          <DataTable
+            columns={columns}
+            rows={lines}
+            labelled
+            nothing="No sales are unearned on this day."
+            caption="Unearned sales by partner and policy"
+          />
+        </Card>
+      </>
+    ),
+  };
+}
