@@ -228,8 +228,8 @@ const describePreview = (months: readonly MonthFacts[]) =>
         .map(
           ({ month, entries, late_entries, partners_without_activity: idle, deliveries, ...counts }) =>
             `${monthName(month)} is closed with ${describeCounts(counts)} from ${plural(entries, 'row')}, ` +
-            `${late_entries} of them late. ${deliveries.pending} of them go out by e-mail and ${deliveries.held} are ` +
-            `held. ${plural(idle, 'partner')} had no activity.`,
+            `${late_entries} of them late. ${plural(deliveries.pending, 'document goes', 'documents go')} out by e-mail, ` +
+            `and ${deliveries.held} are held. ${plural(idle, 'partner')} had no activity.`,
         )
         .join('\n');
 

@@ -48,7 +48,7 @@ export const reminderRecord = defineAction({
           ? 'No reminders are due today.'
           : `${plural(plan.reminders.length, 'reminder is', 'reminders are')} due.`,
         ...(others.length === 0 ? [] : [`No reminder is due to ${others.join(', ')}.`]),
-        ...(preview ? ['Preview only: nothing was sent.'] : results === undefined ? [] : [describeEmails(results)]),
+        ...(results === undefined ? [] : [describeEmails(results)]),
       ].join('\n'),
       blocks: blocksOf(plan, names),
       button: `Send ${plural(plan.reminders.length, 'reminder')}`,

@@ -35,7 +35,7 @@ export async function runCommand<Input>(
   flags: RunFlags = {},
 ): Promise<number> {
   const report = await reported(context, action, input, flags);
-  const text = await inFull(report);
+  const text = `${await inFull(report)}${flags.dryRun ? '\n\nPreview only: nothing was written.' : ''}`;
   context.output.print(report.json, () => text);
   for (const note of report.notes ?? []) context.output.note(note);
   return report.attention ? EXIT.attention : EXIT.done;

@@ -154,7 +154,7 @@ test('statement and trial balance: text within 80 columns, and CSV with the same
 test('the job sends reminders; remind --dry-run only lists them', { timeout: 120_000 }, async () => {
   const preview = await run('2026-09-07T16:00:00Z', 'remind', '--dry-run');
   expect(preview.status).toBe(0);
-  expect(preview.stdout).toMatch(/Preview only: nothing was sent/);
+  expect(preview.stdout).toMatch(/Preview only: nothing was written/);
   const outbox = () => readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('reminder')).length;
   expect(outbox()).toBe(0);
   await world.deliver();

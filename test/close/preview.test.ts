@@ -173,7 +173,7 @@ test('the preview counts what would be held, and names the reason that delivery 
   expect(preview.holds.map(({ number }) => number)).toEqual(['INV-2026-000001', 'INV-2026-000003', 'INV-2026-000004']);
   expect(preview).toMatchObject({ other_currencies: [{ number: 'INV-2026-000001', partner_currency: 'USD' }] });
   const text = await command(['close', '2026-05', '--dry-run'], { env });
-  expect(text.stdout).toContain('1 pending, 3 held');
+  expect(text.stdout).toContain('1 document goes out by e-mail, and 3 are held');
   expect(text.stdout).toContain('settings.json has no payment instructions for CAD');
   const closed = await command(['close', '2026-05'], { env });
   expect(closed.stderr).toContain('INV-2026-000001 bills p-1 (Harbour Lights Ticketing) 7.00 CAD.');
@@ -221,7 +221,7 @@ test('a document that a rule holds counts once: the preview has as many pending 
   const shown = await previewAction({ ...world, settings: readSettings(world.environment) }, monthClose, {
     month: '2026-05' as Month,
   });
-  expect(shown.report.text).toContain('0 sent, 2 pending, 3 held');
+  expect(shown.report.text).toContain('2 documents go out by e-mail, and 3 are held');
   expect(await asked()).toEqual({ sent: 2, pending: 0, held: 3, failed: 0, uncertain: 0 });
 });
 
@@ -242,7 +242,6 @@ test('a credit note stands in the preview as credit, and a month of nothing in a
   const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-02T12:00:00Z' };
   const { stdout } = await command(['close', '2026-06', '--dry-run'], { env });
   expect(stdout).toContain('-7.00 USD');
-  expect(stdout).toContain('An amount below zero is credit');
   expect(stdout.replace(/\s+/g, ' ')).toContain(
     "0.00 EUR: its rows add up to zero. The partner's own currency is USD.",
   );
