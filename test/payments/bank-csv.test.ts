@@ -19,6 +19,16 @@ function lines(content: string | Buffer, input?: object, name?: string) {
 const AMOUNTS = { date: 'Day', amount: 'Sum', text: ['Text'] };
 
 describe('a column map', () => {
+  test('refuses a row with more cells than headings, such as 1,500.00 without quotes; empty ones are let be', () => {
+    const file = (row: string) => `Day,Sum,Text\n${row}\n`;
+    expect(() => lines(file('2026-10-06,1,500.00,x'), { columns: AMOUNTS })).toThrow(
+      'line 2: has more cells than the file has columns',
+    );
+    expect(lines(file('2026-10-06,1.00,x,,'), { columns: AMOUNTS })).toEqual(['2026-10-06 1.00 x']);
+    const numbered = { header: false, columns: { date: '1', amount: '2', text: ['3'] } };
+    expect(() => lines('2026-10-05,7.00,x\n2026-10-06,1,500.00,x\n', numbered)).toThrow('line 2: has more cells');
+  });
+
   test('names columns by number if the file has no headings', () => {
     const columns = { date: '1', amount: '2', text: ['4'] };
     expect(lines('2026-10-01,5.00,*,first\n2026-10-02,-6.10,*,second\n', { header: false, columns })).toEqual([
