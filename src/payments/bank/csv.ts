@@ -9,7 +9,17 @@ import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '#reading/limits';
 import { BankFile, BankFormat, decode } from './format.ts';
-import { BankLine, invalidFile, meaningful, methodInWords, methodOfCode, references, Totals } from './statement.ts';
+import {
+  ambiguousAmount,
+  BankLine,
+  invalidFile,
+  isAmbiguousAmount,
+  meaningful,
+  methodInWords,
+  methodOfCode,
+  references,
+  Totals,
+} from './statement.ts';
 
 type NamedMap = BankCsvMap &
   Readonly<{
@@ -198,6 +208,8 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     const written = cell(name);
     if (written === '') return undefined;
     const plain = plainAmount(written, map.decimal);
+    // Without separators of thousands, which no decimals are: `1,500` with the decimal separator `.` is fifteen hundred.
+    if (plain !== undefined && isAmbiguousAmount(plain, currency)) return complain(ambiguousAmount(written));
     if (plain !== undefined && amountProblem(plain, minorDigits(currency) as number) === undefined) {
       return Amount.of(plain, currency);
     }

@@ -10,10 +10,12 @@ import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values'
 import { BankFile, BankFormat, linesOf } from './format.ts';
 import { readEntryText } from './mt940-text.ts';
 import {
+  ambiguousAmount,
   BankLine,
   BankPart,
   BankStatement,
   invalidFile,
+  isAmbiguousAmount,
   meaningful,
   methodInWords,
   references,
@@ -195,6 +197,7 @@ class MessageReader {
   }
 
   private money(written: string, line: number) {
+    if (isAmbiguousAmount(written, this.currency)) return this.complain(line, ambiguousAmount(written));
     const [whole = '', fraction = ''] = written.split(/[,.]/);
     const plain = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
     if (amountProblem(plain, minorDigits(this.currency) as number) === undefined)

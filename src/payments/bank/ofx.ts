@@ -7,7 +7,16 @@ import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
 import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
-import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references } from './statement.ts';
+import {
+  ambiguousAmount,
+  BankLine,
+  BankStatement,
+  invalidFile,
+  isAmbiguousAmount,
+  meaningful,
+  methodInWords,
+  references,
+} from './statement.ts';
 
 export const ofx: BankFormat = {
   name: 'ofx',
@@ -186,6 +195,7 @@ class OfxReader {
     if (bookedOn === undefined) return this.complain(`'${of('DTPOSTED')}' is not a date (DTPOSTED)`, line);
     const stated = of('CURRENCY', 'CURSYM').toUpperCase() || currency;
     if (stated !== currency) return this.complain(`is in ${stated}, but the account is in ${currency}`, line);
+    if (isAmbiguousAmount(written, currency)) return this.complain(`${ambiguousAmount(written)} (TRNAMT)`, line);
     const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d*)(?:[.,](\d*))?$/.exec(written) ?? [];
     const decimal = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
     if (whole + fraction === '' || amountProblem(decimal, minorDigits(currency) as number) !== undefined) {

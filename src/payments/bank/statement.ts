@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { FieldProblem, refuse } from '#errors/refusals';
-import { Amount } from '#money';
+import { Amount, minorDigits } from '#money';
 import { Method } from '#payments/enums';
 import { PROBLEMS_TOLD } from '#reading/limits';
 
@@ -105,6 +105,16 @@ export const invalidFile = (file: string, problems: readonly FieldProblem[], map
 /** An entry with one transaction states its amount twice. An error in this amount is reported only once. */
 const distinct = (problems: readonly FieldProblem[]) =>
   [...new Map(problems.map((each) => [`${each.path}\n${each.reason}`, each])).values()].slice(0, PROBLEMS_TOLD);
+
+/**
+ * Whether a text such as `1.500` or `1,500` may be fifteen hundred as well as one and a half, as no currency with fewer
+ * than three decimals needs three of them.
+ */
+export const isAmbiguousAmount = (written: string, currency: string) =>
+  (minorDigits(currency) as number) < 3 && /^[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+$/.test(written);
+
+export const ambiguousAmount = (written: string) =>
+  `'${written}' may have thousands or decimals after its separator`;
 
 export class Totals {
   private readonly problems: FieldProblem[] = [];
