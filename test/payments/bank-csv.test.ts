@@ -46,6 +46,14 @@ describe('a column map', () => {
     expect(() => lines(file('Af', '-7.00'), input)).toThrow('has a minus sign, but');
   });
 
+  test('refuses a row with a credit and a debit; one of them may be zero', () => {
+    const input = { columns: { date: 'Day', credit: 'In', debit: 'Out', text: ['Text'] } };
+    const file = (credit: string, debit: string) => `Day,In,Out,Text\n2026-10-01,${credit},${debit},x\n`;
+    expect(() => lines(file('100.00', '30.00'), input)).toThrow('line 2: has a credit and a debit');
+    expect(lines(file('100.00', '0.00'), input)).toEqual(['2026-10-01 100.00 x']);
+    expect(lines(file('0.00', '-30.00'), input)).toEqual(['2026-10-01 -30.00 x']);
+  });
+
   test('skips the rows of a rule: pending ones, continuations and footers', () => {
     const skip_rows = [
       { column: 'Day', values: ['', 'Total*'] },

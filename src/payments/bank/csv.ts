@@ -228,6 +228,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   if (sign !== undefined && single?.isNegative()) {
     return complain(`has a minus sign, but the column '${columns.indicator}' gives the direction`);
   }
+  if (credit?.isZero() === false && debit?.isZero() === false) return complain('has a credit and a debit');
   const signed = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
   if (signed === undefined) return complain('has no amount');
   // A row with the amount zero is a remark of the bank.
