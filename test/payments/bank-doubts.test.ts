@@ -50,3 +50,29 @@ describe('thousands without decimals', () => {
     expect(amounts('a.csv', csv('1.500'), { ...ONE_COLUMN, decimal: ',' })).toEqual(['1500.00']);
   });
 });
+
+describe('camt.053', () => {
+  const entry = (amount: string) =>
+    `<Ntry><Amt Ccy="EUR">${amount}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>2026-10-14</Dt>` +
+    '</BookgDt><ValDt><Dt>2026-10-14</Dt></ValDt></Ntry>';
+  const message = (entries: string, account = '0001') =>
+    `<BkToCstmrStmt><Stmt><Id>S</Id><Acct><Id><Othr><Id>${account}</Id></Othr></Id><Ccy>EUR</Ccy></Acct>${entries}` +
+    '</Stmt></BkToCstmrStmt>';
+  const document = (content: string) =>
+    `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08">${content}</Document>`;
+  const two = document(message(entry('10.00') + entry('20.00')));
+  const prefixed = two.replaceAll(/<(\/?)(?=\w)/g, '<$1a-b:').replace('xmlns=', 'xmlns:a-b=');
+
+  test.each([
+    ['a name space prefix with a dash', prefixed],
+    ['end tags with a space', two.replaceAll('</Ntry>', '</Ntry >')],
+    ['one end tag with a space', two.replace('</Ntry>', '</Ntry\n>')],
+    ['a long comment before the message', prefixed.replace('<a-b:Bk', `<!-- ${'x'.repeat(20_000)} --><a-b:Bk`)],
+  ])('loses no entry: %s', (_title, content) => {
+    expect(amounts('a.xml', content)).toEqual(['10.00', '20.00']);
+  });
+
+  test('refuses an entry that is empty', () => {
+    expect(() => amounts('a.xml', two.replace('<Ntry>', '<Ntry/><Ntry>'))).toThrow("a.xml (camt.053) cannot be read");
+  });
+});

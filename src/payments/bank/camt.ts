@@ -28,7 +28,7 @@ const format = (message: Message): BankFormat => ({
     head.startsWith('<') &&
     // The most common message, and the only one that is tried on other XML.
     (message.only === undefined ||
-      new RegExp(`<(?:\\w+:)?${message.element}[\\s>/]|tech:xsd:${message.title}\\.`).test(head)),
+      new RegExp(`<(?:[^\\s<>/:]+:)?${message.element}[\\s>/]|tech:xsd:${message.title}\\.`).test(head)),
   read: (file) => readMessage(file, message),
 });
 
@@ -88,8 +88,7 @@ class EntriesApart {
     this.bytes = isPlain ? file.bytes : Buffer.from(decode(file, declared));
     this.encoding = isPlain ? declared : 'utf-8';
     const pieces: string[] = [];
-    const tag =
-      /<((?:\w+:)?)(?:BkToCstmr\w+)[\s>]/.exec(this.bytes.subarray(0, HEAD_BYTES).toString('latin1'))?.[1] ?? '';
+    const tag = /<((?:[^\s<>/:]+:)?)BkToCstmr\w+[\s>]/.exec(this.bytes.toString('latin1', 0, HEAD_BYTES))?.[1] ?? '';
     let line = 1;
     let at = 0;
     // Entries that follow each other are one element of the skeleton, which says which entries they are.
@@ -100,8 +99,8 @@ class EntriesApart {
       run = undefined;
     };
     for (;;) {
-      const from = this.nextEntry(`<${tag}Ntry`, at);
-      const end = from < 0 ? -1 : this.bytes.indexOf(`</${tag}Ntry>`, from);
+      const from = this.nextTag(`<${tag}Ntry`, at);
+      const end = from < 0 ? -1 : this.nextTag(`</${tag}Ntry`, from);
       const before = this.text(at, end < 0 ? this.bytes.length : from);
       if (end < 0 || before.trim() !== '') {
         endRun();
@@ -109,7 +108,7 @@ class EntriesApart {
       } else if (run !== undefined) run.lines += newlines(before);
       if (end < 0) break;
       line += newlines(before);
-      const to = end + tag.length + '</Ntry>'.length;
+      const to = this.bytes.indexOf('>', end) + 1;
       run ??= { first: this.places.length / 3, lines: 0 };
       this.places.push(from, to, line);
       const lines = this.newlinesIn(from, to);
@@ -121,8 +120,10 @@ class EntriesApart {
   }
 
   /** Yields the entries that the nodes of the skeleton stand for, with their lines in the file. */
-  *entries(stubs: readonly Node[]): Generator<Readonly<{ node: Node; line: number; at: number }>> {
+  *entries(stubs: readonly Node[]): Generator<Readonly<{ node: Node; line: number | undefined; at: number }>> {
     for (const stub of stubs) {
+      // An entry that is empty or has another prefix was parsed with the skeleton.
+      if (stub['@from'] === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
       for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
         const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
         yield { node: nodes(this.parse(this.text(from, to), line), 'Ntry')[0] ?? EMPTY, line, at: to };
@@ -137,7 +138,7 @@ class EntriesApart {
     return count;
   }
 
-  private nextEntry(tag: string, at: number) {
+  private nextTag(tag: string, at: number) {
     let from = this.bytes.indexOf(tag, at);
     while (from >= 0 && !ENDS_A_NAME.has(this.bytes[from + tag.length])) from = this.bytes.indexOf(tag, from + 1);
     return from;
