@@ -72,7 +72,19 @@ describe('camt.053', () => {
     expect(amounts('a.xml', content)).toEqual(['10.00', '20.00']);
   });
 
+  test('reads the statements of all messages and documents of a file', () => {
+    const [first, second] = [message(entry('10.00'), '0001'), message(entry('20.00'), '0002')];
+    for (const content of [document(first + second), `<All>${document(first)}${document(second)}</All>`]) {
+      expect(read('a.xml', content).map((each) => [each.account, each.amounts])).toEqual([
+        ['0001', ['10.00']],
+        ['0002', ['20.00']],
+      ]);
+    }
+    const other = '<BkToCstmrAcctRpt><Rpt><Id>R</Id></Rpt></BkToCstmrAcctRpt>';
+    expect(() => amounts('a.xml', document(first + other))).toThrow('cannot be read');
+  });
+
   test('refuses an entry that is empty', () => {
-    expect(() => amounts('a.xml', two.replace('<Ntry>', '<Ntry/><Ntry>'))).toThrow("a.xml (camt.053) cannot be read");
+    expect(() => amounts('a.xml', two.replace('<Ntry>', '<Ntry/><Ntry>'))).toThrow('a.xml (camt.053) cannot be read');
   });
 });

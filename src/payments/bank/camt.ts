@@ -46,17 +46,27 @@ const SINGLE_BYTE = /^(?:utf-8|us-ascii|iso-?8859-\d+|latin-?1|windows-125\d)$/i
 function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
   const document = new EntriesApart(file);
   const { skeleton } = document;
-  const root = child(skeleton, 'Document', message.element);
-  const content = root === EMPTY ? child(skeleton, ...envelopeOf(skeleton), 'Document', message.element) : root;
-  const statements = nodes(content, message.statement);
+  const messages = messagesOf(skeleton);
+  const other = messages.find(({ name }) => name !== message.element);
+  const statements = messages.flatMap(({ name, content }) =>
+    name !== message.element
+      ? []
+      : nodes(content, message.statement).map((statement) => ({
+          statement,
+          created: date({ Dt: textAt(content, 'GrpHdr', 'CreDtTm') }),
+        })),
+  );
+  if (statements.length > 0 && other !== undefined) {
+    const reason = `has a message ${other.name} beside ${message.title} (${message.element}): import each in a file of its own`;
+    throw invalidFile(file.name, [{ path: '', reason }]);
+  }
   if (statements.length === 0) {
     throw invalidFile(file.name, [{ path: '', reason: `has no ${message.title} statement (${message.statement})` }]);
   }
-  const created = date({ Dt: textAt(content, 'GrpHdr', 'CreDtTm') });
   const problems: FieldProblem[] = [];
   const totals = new Totals();
   const read: Omit<BankStatement, 'lines'>[] = [];
-  for (const [index, statement] of statements.entries()) {
+  for (const [index, { statement, created }] of statements.entries()) {
     const name = `statement ${index + 1}`;
     read.push(yield* readStatement({ statement, index, name, created, document, problems, totals }));
   }
@@ -65,6 +75,22 @@ function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
   const only = message.only === undefined ? {} : { only: message.only };
   for (const [of, statement] of read.entries()) yield { of, statement: { ...statement, ...only } };
 }
+
+/** The messages of all documents. Their element may be in another, which also has the application header. */
+function messagesOf(skeleton: Node) {
+  const own = all(skeleton, 'Document');
+  const envelopes = own.length > 0 ? [] : envelopeOf(skeleton).flatMap((name) => all(skeleton, name));
+  const documents = [...own, ...envelopes.flatMap((envelope) => all(envelope, 'Document'))];
+  return documents.flatMap((document) =>
+    Object.keys(document)
+      .filter((name) => !/^[@#?]/.test(name))
+      .flatMap((name) => all(document, name).map((content) => ({ name, content }))),
+  );
+}
+
+/** The elements with a name, of which the parser makes a list if there are several. */
+const all = (node: Node, name: string) =>
+  [node[name] ?? []].flat().filter((each): each is Node => typeof each === 'object');
 
 /** The element around the document, such as a business message envelope, which also has the application header. */
 const envelopeOf = (skeleton: Node) =>
