@@ -51,6 +51,15 @@ describe('thousands without decimals', () => {
   });
 });
 
+test('a text of OFX that is longer than a piece of the file ends', () => {
+  for (const memo of ['x'.repeat(40_000), `<![CDATA[${'x<'.repeat(100_000)}]]>`]) {
+    const file = ofx(transaction('5.00', { memo }) + transaction('6.00', { id: 'F2' }));
+    expect(amounts('a.ofx', file)).toEqual(['5.00', '6.00']);
+  }
+  const endless = ofx(transaction('5.00', { memo: 'x'.repeat(3_000_000) }));
+  expect(() => amounts('a.ofx', endless)).toThrow('has an element of more than 1048576 bytes');
+});
+
 describe('camt.053', () => {
   const entry = (amount: string) =>
     `<Ntry><Amt Ccy="EUR">${amount}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>2026-10-14</Dt>` +

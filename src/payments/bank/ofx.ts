@@ -36,6 +36,8 @@ export const ofx: BankFormat = {
 };
 /** Longer texts are collected late: pieces of 256 KiB took 100 MB more. */
 const PIECE_BYTES = 32 * 1024;
+/** Of an element: the expression for a tag and its text fails on many times as much. */
+const LONGEST_BYTES = 1024 * 1024;
 const BEGINS_A_TAG = '<'.charCodeAt(0);
 
 const hasOpenSection = (piece: Buffer) => piece.lastIndexOf('<![CDATA[') > piece.lastIndexOf(']]>');
@@ -50,9 +52,13 @@ function* piecesOf(file: BankFile): Generator<readonly [text: string, at: number
   const encoding = isUtf8(bytes) ? 'utf-8' : charset;
   for (let from = 0; from < bytes.length; ) {
     let to = from;
+    let reach = from;
     do {
-      to = Math.min(bytes.length, to + PIECE_BYTES);
-      if (to < bytes.length) to = Math.max(bytes.lastIndexOf(BEGINS_A_TAG, to), from);
+      reach = Math.min(bytes.length, reach + Math.max(PIECE_BYTES, reach - from));
+      if (reach - from > LONGEST_BYTES) {
+        throw invalidFile(name, [{ path: '', reason: `has an element of more than ${LONGEST_BYTES} bytes` }]);
+      }
+      to = reach === bytes.length ? reach : Math.max(bytes.lastIndexOf(BEGINS_A_TAG, reach), from);
       // A tag is longer than a piece, or a character section (CDATA) has not ended.
     } while (to < bytes.length && (to === from || hasOpenSection(bytes.subarray(from, to))));
     yield [decode({ name, bytes: bytes.subarray(from, to) }, encoding), to];
