@@ -174,22 +174,30 @@ export const identifiers = ({
 ];
 
 /**
- * Returns the identities of an account's lines, in order. An identity has the bank reference, day, direction and
+ * Returns the identities of the lines of an account's statements. An identity has the bank reference, day, direction and
  * amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
  * A line without a reference is identified by the first id that it has, or by its text. Completely equal lines get a counter in their identities.
  */
-export function lineIdentities(lines: readonly BankLine[]) {
+export function lineIdentities(statements: readonly Pick<BankStatement, 'lines'>[]) {
   const seen = new Map<string, number>();
-  return lines.map((line) => {
+  const identities = new Map<BankLine, string>();
+  const identify = (line: BankLine, inStatement: Map<string, number>) => {
     const [id] = line.references.filter(({ field }) => ID_FIELDS.has(field));
     const own =
       line.bank_reference ??
       (id === undefined ? `text ${digest([line.text, line.payer_name ?? '', line.type])}` : `${id.field} ${id.text}`);
     const name = [own, line.booked_on, line.direction, line.amount.toString()].join('|');
-    const count = (seen.get(name) ?? 0) + 1;
-    seen.set(name, count);
-    return count === 1 ? name : `${name}|${count}`;
-  });
+    // A line with a bank reference that is in two statements of a file is one line.
+    const counts = line.bank_reference === undefined ? seen : inStatement;
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    identities.set(line, count === 1 ? name : `${name}|${count}`);
+  };
+  for (const { lines } of statements) {
+    const inStatement = new Map<string, number>();
+    for (const line of lines) identify(line, inStatement);
+  }
+  return identities;
 }
 
 /**
