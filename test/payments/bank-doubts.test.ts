@@ -60,6 +60,18 @@ test('a text of OFX that is longer than a piece of the file ends', () => {
   expect(() => amounts('a.ofx', endless)).toThrow('has an element of more than 1048576 bytes');
 });
 
+test('each message of a file is a statement (MT940) or an interim report (MT942), whichever is first', () => {
+  const interim = ':20:Y\n:25:0002\n:28C:1/1\n:34F:EUR0,\n:61:261012C7,00NTRFNONREF\n:90D:0EUR0,\n:90C:1EUR7,\n-\n';
+  const statement = mt940('5,00', 'EUR');
+  for (const content of [statement + interim, interim + statement]) {
+    const found = read('a.sta', content).map((each) => [each.account, each.only ?? 'booked', ...each.amounts]);
+    expect(found.sort()).toEqual([
+      ['0001', 'booked', '5.00'],
+      ['0002', 'interim', '7.00'],
+    ]);
+  }
+});
+
 describe('camt.053', () => {
   const entry = (amount: string) =>
     `<Ntry><Amt Ccy="EUR">${amount}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>2026-10-14</Dt>` +
