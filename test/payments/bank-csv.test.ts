@@ -46,6 +46,22 @@ describe('a column map', () => {
     expect(() => lines(file('Af', '-7.00'), input)).toThrow('has a minus sign, but');
   });
 
+  test('refuses a column of the map that is twice in the headings; others may be', () => {
+    expect(() => lines('Day,Sum,Text,Sum\n2026-10-01,1.00,x,2.00\n', { columns: AMOUNTS })).toThrow(
+      "line 1: has the column 'Sum' twice",
+    );
+    expect(lines('Day,Sum,Text,,\n2026-10-01,1.00,x,,\n', { columns: AMOUNTS })).toEqual(['2026-10-01 1.00 x']);
+  });
+
+  test.each([
+    ['an indicator without an amount', { columns: { date: 'D', credit: 'In', debit: 'Out', indicator: 'Way' } }],
+    ['negate with an indicator', { columns: { ...AMOUNTS, indicator: 'Way' }, negate: true }],
+    ['negate with credits and debits', { columns: { date: 'D', credit: 'In', debit: 'Out' }, negate: true }],
+  ])('does not take %s', (_title, input) => {
+    expect(() => map(input)).toThrow(/'indicator'/);
+    expect(map({ columns: AMOUNTS, negate: true }).negate).toBe(true);
+  });
+
   test('refuses a row with a credit and a debit; one of them may be zero', () => {
     const input = { columns: { date: 'Day', credit: 'In', debit: 'Out', text: ['Text'] } };
     const file = (credit: string, debit: string) => `Day,In,Out,Text\n2026-10-01,${credit},${debit},x\n`;

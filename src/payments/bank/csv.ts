@@ -158,6 +158,11 @@ function readRows(text: string, file: string, map: NamedMap) {
       columns: header.slice(0, 50),
     });
   }
+  const twice = columnsOf(map).find((name) => header.indexOf(name) !== header.lastIndexOf(name));
+  if (twice !== undefined) {
+    const reason = `has the column '${twice}' twice`;
+    throw invalidFile(file, [{ path: `line ${map.skip_lines + 1}`, reason }], map.name);
+  }
   const rows = records.map(({ record, raw, info }) => ({
     line: info.lines + map.skip_lines,
     cells: Object.fromEntries(record.slice(0, header.length).map((cell, index) => [header[index] as string, cell])),
