@@ -51,6 +51,28 @@ describe('thousands without decimals', () => {
   });
 });
 
+describe('a transaction of OFX', () => {
+  test.each(['CREDIT', 'DEP', 'DIRECTDEP'])('of the type %s cannot be negative', (type) => {
+    expect(amounts('a.ofx', ofx(transaction('5.00', { type })))).toEqual(['5.00']);
+    expect(() => amounts('a.ofx', ofx(transaction('-5.00', { type })))).toThrow(`contradicts the type ${type}`);
+  });
+
+  test.each(['DEBIT', 'CHECK', 'FEE', 'SRVCHG', 'PAYMENT', 'DIRECTDEBIT'])('of the type %s cannot be positive', (type) => {
+    expect(amounts('a.ofx', ofx(transaction('-5.00', { type })))).toEqual(['-5.00']);
+    expect(() => amounts('a.ofx', ofx(transaction('5.00', { type })))).toThrow(`contradicts the type ${type}`);
+  });
+
+  test('of interest is earned or paid', () => {
+    expect(amounts('a.ofx', ofx(transaction('-5.00', { type: 'INT' })))).toEqual(['-5.00']);
+  });
+
+  test.each(['5.0', '5,00', '+5.00', '05'])('occurs twice if its amount is once 5.00 and once %s', (again) => {
+    const file = ofx(transaction('5.00') + transaction(again));
+    expect(() => amounts('a.ofx', file)).toThrow('the transaction F1 occurs twice');
+    expect(amounts('a.ofx', ofx(transaction('5.00') + transaction('-5.00')))).toEqual(['5.00', '-5.00']);
+  });
+});
+
 test('a text of OFX that is longer than a piece of the file ends', () => {
   for (const memo of ['x'.repeat(40_000), `<![CDATA[${'x<'.repeat(100_000)}]]>`]) {
     const file = ofx(transaction('5.00', { memo }) + transaction('6.00', { id: 'F2' }));

@@ -76,6 +76,9 @@ interface Element {
 
 const STATEMENTS = new Set(['STMTRS', 'CCSTMTRS']);
 const TRANSACTION = 'STMTTRN';
+/** The types that state a direction. Interest (INT) is earned or paid, by its sign. */
+const CREDITS = new Set(['CREDIT', 'DEP', 'DIRECTDEP']);
+const DEBITS = new Set(['DEBIT', 'CHECK', 'FEE', 'SRVCHG', 'PAYMENT', 'DIRECTDEBIT']);
 /** Elements that must be closed. A field without text may be left open in SGML. */
 const MUST_CLOSE = new Set([
   ...STATEMENTS,
@@ -211,11 +214,11 @@ class OfxReader {
     // A transaction with the amount zero is a remark of the bank.
     if (amount.isZero()) return undefined;
     const direction = sign === '-' ? 'debit' : 'credit';
-    if (type === (direction === 'debit' ? 'CREDIT' : 'DEBIT')) {
+    if ((direction === 'debit' ? CREDITS : DEBITS).has(type)) {
       return this.complain(`the amount ${written} contradicts the type ${type}`, line);
     }
     // A copy: a part of the text would keep the whole piece of the file in memory.
-    const same = JSON.stringify([id, bookedOn, written]);
+    const same = JSON.stringify([id, bookedOn, direction, amount.toString()]);
     if (this.seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
     this.seen.add(same);
     const name = of('NAME') || of('PAYEE', 'NAME');
