@@ -113,8 +113,7 @@ const distinct = (problems: readonly FieldProblem[]) =>
 export const isAmbiguousAmount = (written: string, currency: string) =>
   (minorDigits(currency) as number) < 3 && /^[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+$/.test(written);
 
-export const ambiguousAmount = (written: string) =>
-  `'${written}' may have thousands or decimals after its separator`;
+export const ambiguousAmount = (written: string) => `'${written}' may have thousands or decimals after its separator`;
 
 export class Totals {
   private readonly problems: FieldProblem[] = [];
