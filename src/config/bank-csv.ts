@@ -77,6 +77,14 @@ export const bankCsvSchema = z
     "needs either the column 'amount' or the columns 'credit' and 'debit'",
   )
   .refine(
+    ({ columns }) => columns.indicator === undefined || columns.amount !== undefined,
+    "the column 'indicator' needs the column 'amount', whose direction it says",
+  )
+  .refine(
+    ({ columns, negate }) => !negate || (columns.amount !== undefined && columns.indicator === undefined),
+    "'negate' needs the column 'amount', without a column 'indicator'",
+  )
+  .refine(
     ({ columns, header }) =>
       header !== false ||
       Object.values(columns)

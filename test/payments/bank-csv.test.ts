@@ -19,6 +19,16 @@ function lines(content: string | Buffer, input?: object, name?: string) {
 const AMOUNTS = { date: 'Day', amount: 'Sum', text: ['Text'] };
 
 describe('a column map', () => {
+  test('refuses a row with more cells than headings, such as 1,500.00 without quotes; empty ones are let be', () => {
+    const file = (row: string) => `Day,Sum,Text\n${row}\n`;
+    expect(() => lines(file('2026-10-06,1,500.00,x'), { columns: AMOUNTS })).toThrow(
+      'line 2: has more cells than the file has columns',
+    );
+    expect(lines(file('2026-10-06,1.00,x,,'), { columns: AMOUNTS })).toEqual(['2026-10-06 1.00 x']);
+    const numbered = { header: false, columns: { date: '1', amount: '2', text: ['3'] } };
+    expect(() => lines('2026-10-05,7.00,x\n2026-10-06,1,500.00,x\n', numbered)).toThrow('line 2: has more cells');
+  });
+
   test('names columns by number if the file has no headings', () => {
     const columns = { date: '1', amount: '2', text: ['4'] };
     expect(lines('2026-10-01,5.00,*,first\n2026-10-02,-6.10,*,second\n', { header: false, columns })).toEqual([
@@ -34,6 +44,30 @@ describe('a column map', () => {
     expect(lines(file('af'), input)).toEqual(['2026-10-01 -7.00 x']);
     expect(() => lines(file('maybe'), input)).toThrow("line 2: 'maybe' in the column 'Way' means neither");
     expect(() => lines(file('Af', '-7.00'), input)).toThrow('has a minus sign, but');
+  });
+
+  test('refuses a column of the map that is twice in the headings; others may be', () => {
+    expect(() => lines('Day,Sum,Text,Sum\n2026-10-01,1.00,x,2.00\n', { columns: AMOUNTS })).toThrow(
+      "line 1: has the column 'Sum' twice",
+    );
+    expect(lines('Day,Sum,Text,,\n2026-10-01,1.00,x,,\n', { columns: AMOUNTS })).toEqual(['2026-10-01 1.00 x']);
+  });
+
+  test.each([
+    ['an indicator without an amount', { columns: { date: 'D', credit: 'In', debit: 'Out', indicator: 'Way' } }],
+    ['negate with an indicator', { columns: { ...AMOUNTS, indicator: 'Way' }, negate: true }],
+    ['negate with credits and debits', { columns: { date: 'D', credit: 'In', debit: 'Out' }, negate: true }],
+  ])('does not take %s', (_title, input) => {
+    expect(() => map(input)).toThrow(/'indicator'/);
+    expect(map({ columns: AMOUNTS, negate: true }).negate).toBe(true);
+  });
+
+  test('refuses a row with a credit and a debit; one of them may be zero', () => {
+    const input = { columns: { date: 'Day', credit: 'In', debit: 'Out', text: ['Text'] } };
+    const file = (credit: string, debit: string) => `Day,In,Out,Text\n2026-10-01,${credit},${debit},x\n`;
+    expect(() => lines(file('100.00', '30.00'), input)).toThrow('line 2: has a credit and a debit');
+    expect(lines(file('100.00', '0.00'), input)).toEqual(['2026-10-01 100.00 x']);
+    expect(lines(file('0.00', '-30.00'), input)).toEqual(['2026-10-01 -30.00 x']);
   });
 
   test('skips the rows of a rule: pending ones, continuations and footers', () => {

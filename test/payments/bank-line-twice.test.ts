@@ -115,3 +115,17 @@ describe('one bank line in two files', () => {
     expect(payoutAgain.new_lines).toMatchObject([{ outcome: 'ignored', needs_review: true }]);
   });
 });
+
+test('a line with a bank reference in two statements of a file is recorded once, and twice if a statement has it twice', async () => {
+  const statement = (number: number, opening: string, closing: string, ...lines: readonly string[]) =>
+    [
+      ...[':20:X', ':25:0077', `:28C:${number}/1`, `:60F:C261012USD${opening}`],
+      ...lines.map((reference) => `:61:261012C10,00NTRFNONREF//${reference}`),
+      ...[`:62F:C261012USD${closing}`, '-', ''],
+    ].join('\n');
+  const file = statement(1, '0,', '20,', 'B-77', 'B-78') + statement(2, '20,', '50,', 'B-78', 'B-78', 'B-79');
+  const report = await books.bankText('twice.sta', file);
+  expect(report.lines).toEqual({ total: 5, new: 4, known: 1 });
+  const recorded = await books.sql("SELECT bank_reference AS is FROM bank_lines WHERE account = '0077' ORDER BY 1");
+  expect(recorded).toEqual(['B-77', 'B-78', 'B-78', 'B-79'].map((is) => ({ is })));
+});

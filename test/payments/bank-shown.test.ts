@@ -147,3 +147,9 @@ test('a map is tried on a file before it is in the settings', async () => {
   });
   await expect(wrong).rejects.toMatchObject({ code: 'argument_invalid' });
 });
+
+test('a zip archive with one statement under two names is refused', async () => {
+  const twice = { 'a.xml': STATEMENT, 'copy/b.xml': STATEMENT };
+  const reading = previewAction(context(), paymentImport, { file: file('day.zip', zip(twice)) });
+  await expect(reading).rejects.toThrow(/statement 2: is statement 1 of .* again/);
+});

@@ -184,7 +184,10 @@ async function recordFile(
   return statements.flatMap(({ account, lines }) =>
     lines.flatMap((line) => {
       const identity = identities.get(line) as string;
-      const id = newIds.get(lineKey(account, identity));
+      const key = lineKey(account, identity);
+      const id = newIds.get(key);
+      // A second statement of the file may have the line again.
+      newIds.delete(key);
       return id === undefined ? [] : [{ id, account, identity, line }];
     }),
   );

@@ -63,12 +63,13 @@ export async function findSameLines(
   format: string,
   statements: readonly BankStatement[],
 ): Promise<SameLines> {
-  // Equal lines are counted per account over the whole file, because a BAI2 file may have several days of one account.
+  // Equal lines without a bank reference are counted per account over the whole file, because a BAI2 file may have
+  // several days of one account.
   const identities = new Map<BankLine, string>();
   const named = [...new Set(statements.map((each) => each.account))];
   for (const account of named) {
-    const lines = statements.filter((each) => each.account === account).flatMap((each) => each.lines);
-    for (const [index, identity] of lineIdentities(lines).entries()) identities.set(lines[index] as BankLine, identity);
+    const own = statements.filter((each) => each.account === account);
+    for (const [line, identity] of lineIdentities(own)) identities.set(line, identity);
   }
   const recorded = new Map<BankLine, RecordedLine>();
   const replaced: Replacement[] = [];
@@ -83,16 +84,24 @@ export async function findSameLines(
     dayOf({ account, currency: line.amount.currency, booked_on: line.booked_on }),
   );
   for (const [day, those] of byDay) {
-    const pairs = new Pairs(
+    // Lines with one identity are one line of two statements.
+    const equal = groupBy(
       those.map(({ line }) => line),
-      known.get(day) ?? [],
-      identities,
+      (line) => identities.get(line) as string,
     );
+    const firsts = new Map([...equal.values()].map((each) => [each[0] as BankLine, each]));
+    const pairs = new Pairs([...firsts.keys()], known.get(day) ?? [], identities);
+    const whole: Replacement[] = [];
     const isClosed = those.every(({ statement }) => statesClosing(statement, closings));
-    if (isClosed || pairs.found.size > 0) pairs.matchWholeDay(replaced);
-    for (const [line, found] of pairs.found) {
-      recorded.set(line, found);
-      identities.set(line, found.identity);
+    if (isClosed || pairs.found.size > 0) pairs.matchWholeDay(whole);
+    for (const each of whole) {
+      replaced.push({ ...each, lines: each.lines.flatMap((line) => firsts.get(line) ?? []) });
+    }
+    for (const [first, found] of pairs.found) {
+      for (const line of firsts.get(first) ?? []) {
+        recorded.set(line, found);
+        identities.set(line, found.identity);
+      }
     }
   }
   return { identities, recorded, replaced };

@@ -35,9 +35,9 @@ export class EntryReader {
     this.money = statement.money;
   }
 
-  read(entry: Node, { position, line }: Readonly<{ position: number; line: number }>): Entry {
+  read(entry: Node, { position, line }: Readonly<{ position: number; line: number | undefined }>): Entry {
     const { path, day } = this.statement;
-    const where = `${path}, entry ${position} (line ${line})`;
+    const where = `${path}, entry ${position}${line === undefined ? '' : ` (line ${line})`}`;
     const amount = this.money(textAt(entry, 'Amt'), attribute(entry, ['Amt'], 'Ccy'), where);
     this.refuseNegative(amount, where);
     const indicator = textAt(entry, 'CdtDbtInd');

@@ -28,7 +28,7 @@ const format = (message: Message): BankFormat => ({
     head.startsWith('<') &&
     // The most common message, and the only one that is tried on other XML.
     (message.only === undefined ||
-      new RegExp(`<(?:\\w+:)?${message.element}[\\s>/]|tech:xsd:${message.title}\\.`).test(head)),
+      new RegExp(`<(?:[^\\s<>/:]+:)?${message.element}[\\s>/]|tech:xsd:${message.title}\\.`).test(head)),
   read: (file) => readMessage(file, message),
 });
 
@@ -46,17 +46,27 @@ const SINGLE_BYTE = /^(?:utf-8|us-ascii|iso-?8859-\d+|latin-?1|windows-125\d)$/i
 function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
   const document = new EntriesApart(file);
   const { skeleton } = document;
-  const root = child(skeleton, 'Document', message.element);
-  const content = root === EMPTY ? child(skeleton, ...envelopeOf(skeleton), 'Document', message.element) : root;
-  const statements = nodes(content, message.statement);
+  const messages = messagesOf(skeleton);
+  const other = messages.find(({ name }) => name !== message.element);
+  const statements = messages.flatMap(({ name, content }) =>
+    name !== message.element
+      ? []
+      : nodes(content, message.statement).map((statement) => ({
+          statement,
+          created: date({ Dt: textAt(content, 'GrpHdr', 'CreDtTm') }),
+        })),
+  );
+  if (statements.length > 0 && other !== undefined) {
+    const reason = `has a message ${other.name} beside ${message.title} (${message.element}): import each in a file of its own`;
+    throw invalidFile(file.name, [{ path: '', reason }]);
+  }
   if (statements.length === 0) {
     throw invalidFile(file.name, [{ path: '', reason: `has no ${message.title} statement (${message.statement})` }]);
   }
-  const created = date({ Dt: textAt(content, 'GrpHdr', 'CreDtTm') });
   const problems: FieldProblem[] = [];
   const totals = new Totals();
   const read: Omit<BankStatement, 'lines'>[] = [];
-  for (const [index, statement] of statements.entries()) {
+  for (const [index, { statement, created }] of statements.entries()) {
     const name = `statement ${index + 1}`;
     read.push(yield* readStatement({ statement, index, name, created, document, problems, totals }));
   }
@@ -65,6 +75,22 @@ function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
   const only = message.only === undefined ? {} : { only: message.only };
   for (const [of, statement] of read.entries()) yield { of, statement: { ...statement, ...only } };
 }
+
+/** The messages of all documents. Their element may be in another, which also has the application header. */
+function messagesOf(skeleton: Node) {
+  const own = all(skeleton, 'Document');
+  const envelopes = own.length > 0 ? [] : envelopeOf(skeleton).flatMap((name) => all(skeleton, name));
+  const documents = [...own, ...envelopes.flatMap((envelope) => all(envelope, 'Document'))];
+  return documents.flatMap((document) =>
+    Object.keys(document)
+      .filter((name) => !/^[@#?]/.test(name))
+      .flatMap((name) => all(document, name).map((content) => ({ name, content }))),
+  );
+}
+
+/** The elements with a name, of which the parser makes a list if there are several. */
+const all = (node: Node, name: string) =>
+  [node[name] ?? []].flat().filter((each): each is Node => typeof each === 'object');
 
 /** The element around the document, such as a business message envelope, which also has the application header. */
 const envelopeOf = (skeleton: Node) =>
@@ -88,8 +114,7 @@ class EntriesApart {
     this.bytes = isPlain ? file.bytes : Buffer.from(decode(file, declared));
     this.encoding = isPlain ? declared : 'utf-8';
     const pieces: string[] = [];
-    const tag =
-      /<((?:\w+:)?)(?:BkToCstmr\w+)[\s>]/.exec(this.bytes.subarray(0, HEAD_BYTES).toString('latin1'))?.[1] ?? '';
+    const tag = /<((?:[^\s<>/:]+:)?)BkToCstmr\w+[\s>]/.exec(this.bytes.toString('latin1', 0, HEAD_BYTES))?.[1] ?? '';
     let line = 1;
     let at = 0;
     // Entries that follow each other are one element of the skeleton, which says which entries they are.
@@ -100,8 +125,8 @@ class EntriesApart {
       run = undefined;
     };
     for (;;) {
-      const from = this.nextEntry(`<${tag}Ntry`, at);
-      const end = from < 0 ? -1 : this.bytes.indexOf(`</${tag}Ntry>`, from);
+      const from = this.nextTag(`<${tag}Ntry`, at);
+      const end = from < 0 ? -1 : this.nextTag(`</${tag}Ntry`, from);
       const before = this.text(at, end < 0 ? this.bytes.length : from);
       if (end < 0 || before.trim() !== '') {
         endRun();
@@ -109,7 +134,7 @@ class EntriesApart {
       } else if (run !== undefined) run.lines += newlines(before);
       if (end < 0) break;
       line += newlines(before);
-      const to = end + tag.length + '</Ntry>'.length;
+      const to = this.bytes.indexOf('>', end) + 1;
       run ??= { first: this.places.length / 3, lines: 0 };
       this.places.push(from, to, line);
       const lines = this.newlinesIn(from, to);
@@ -121,8 +146,10 @@ class EntriesApart {
   }
 
   /** Yields the entries that the nodes of the skeleton stand for, with their lines in the file. */
-  *entries(stubs: readonly Node[]): Generator<Readonly<{ node: Node; line: number; at: number }>> {
+  *entries(stubs: readonly Node[]): Generator<Readonly<{ node: Node; line: number | undefined; at: number }>> {
     for (const stub of stubs) {
+      // An entry that is empty or has another prefix was parsed with the skeleton.
+      if (stub['@from'] === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
       for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
         const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
         yield { node: nodes(this.parse(this.text(from, to), line), 'Ntry')[0] ?? EMPTY, line, at: to };
@@ -137,7 +164,7 @@ class EntriesApart {
     return count;
   }
 
-  private nextEntry(tag: string, at: number) {
+  private nextTag(tag: string, at: number) {
     let from = this.bytes.indexOf(tag, at);
     while (from >= 0 && !ENDS_A_NAME.has(this.bytes[from + tag.length])) from = this.bytes.indexOf(tag, from + 1);
     return from;

@@ -9,7 +9,17 @@ import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '#reading/limits';
 import { BankFile, BankFormat, decode } from './format.ts';
-import { BankLine, invalidFile, meaningful, methodInWords, methodOfCode, references, Totals } from './statement.ts';
+import {
+  ambiguousAmount,
+  BankLine,
+  invalidFile,
+  isAmbiguousAmount,
+  meaningful,
+  methodInWords,
+  methodOfCode,
+  references,
+  Totals,
+} from './statement.ts';
 
 type NamedMap = BankCsvMap &
   Readonly<{
@@ -19,6 +29,8 @@ type NamedMap = BankCsvMap &
 type Row = Readonly<{
   line: number;
   cells: Readonly<Record<string, string>>;
+  /** Cells after those that the headings name. */
+  more: readonly string[];
   raw: string;
 }>;
 
@@ -107,8 +119,7 @@ function readStatements(text: string, file: string, map: NamedMap) {
 }
 
 function readRows(text: string, file: string, map: NamedMap) {
-  let records: { record: Readonly<Record<string, string>> | readonly string[]; raw: string; info: { lines: number } }[];
-  let header: string[] = [];
+  let records: { record: readonly string[]; raw: string; info: { lines: number } }[];
   const body = text
     .replace(/^\uFEFF/, '')
     .split(LINE_END)
@@ -120,17 +131,11 @@ function readRows(text: string, file: string, map: NamedMap) {
   }
   try {
     records = parse(body, {
-      columns:
-        map.header !== false &&
-        ((names: string[]) => {
-          header = names.map((name) => name.trim());
-          return header;
-        }),
-      // Footers may have other columns. Other rows must have all columns of the map (`readRow`).
+      // Footers may have other columns. Other rows must have all columns of the map, and no more (`readRow`).
       relax_column_count: true,
       delimiter: map.delimiter,
       skip_empty_lines: true,
-      to: MOST_ITEMS + 1,
+      to: MOST_ITEMS + 2,
       trim: true,
       info: true,
       raw: true,
@@ -140,10 +145,9 @@ function readRows(text: string, file: string, map: NamedMap) {
     const reason = `is not CSV as the column map describes it: ${error.message}`;
     throw invalidFile(file, [{ path: '', reason }], map.name);
   }
+  const first = (map.header === false ? records[0] : records.shift())?.record ?? [];
   // Without headings, columns are named by their numbers, from 1.
-  const numbered = (cells: readonly string[]) =>
-    Object.fromEntries(cells.map((cell, index) => [String(index + 1), cell]));
-  if (map.header === false) header = Object.keys(numbered((records[0]?.record ?? []) as readonly string[]));
+  const header = first.map((name, index) => (map.header === false ? String(index + 1) : name.trim()));
   const missing = columnsOf(map).filter((name) => !header.includes(name));
   if (missing.length > 0) {
     throw refuse('bank_columns_missing', {
@@ -154,9 +158,15 @@ function readRows(text: string, file: string, map: NamedMap) {
       columns: header.slice(0, 50),
     });
   }
+  const twice = columnsOf(map).find((name) => header.indexOf(name) !== header.lastIndexOf(name));
+  if (twice !== undefined) {
+    const reason = `has the column '${twice}' twice`;
+    throw invalidFile(file, [{ path: `line ${map.skip_lines + 1}`, reason }], map.name);
+  }
   const rows = records.map(({ record, raw, info }) => ({
     line: info.lines + map.skip_lines,
-    cells: Array.isArray(record) ? numbered(record) : (record as Row['cells']),
+    cells: Object.fromEntries(record.slice(0, header.length).map((cell, index) => [header[index] as string, cell])),
+    more: record.slice(header.length),
     raw: raw.trimEnd(),
   }));
   return rows.filter(({ cells }) => !isSkipped(cells, map));
@@ -190,6 +200,8 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   };
   const missing = columnsOf(map).find((name) => row.cells[name] === undefined);
   if (missing !== undefined) return complain(`has no column '${missing}'`);
+  // A comma in an amount without quotes moves what is after it.
+  if (row.more.some((each) => each.trim() !== '')) return complain('has more cells than the file has columns');
   const account = (cell(columns.account) || map.account).replace(/\s/g, '');
   if (account === '') return complain('names no account, and neither does the column map: add account=… to the map');
   const currency = (cell(columns.currency) || map.currency).toUpperCase();
@@ -201,6 +213,8 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     const written = cell(name);
     if (written === '') return undefined;
     const plain = plainAmount(written, map.decimal);
+    // Without separators of thousands, which no decimals are: `1,500` with the decimal separator `.` is fifteen hundred.
+    if (plain !== undefined && isAmbiguousAmount(plain, currency)) return complain(ambiguousAmount(written));
     if (plain !== undefined && amountProblem(plain, minorDigits(currency) as number) === undefined) {
       return Amount.of(plain, currency);
     }
@@ -219,6 +233,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   if (sign !== undefined && single?.isNegative()) {
     return complain(`has a minus sign, but the column '${columns.indicator}' gives the direction`);
   }
+  if (credit?.isZero() === false && debit?.isZero() === false) return complain('has a credit and a debit');
   const signed = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
   if (signed === undefined) return complain('has no amount');
   // A row with the amount zero is a remark of the bank.

@@ -10,10 +10,12 @@ import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values'
 import { BankFile, BankFormat, linesOf } from './format.ts';
 import { readEntryText } from './mt940-text.ts';
 import {
+  ambiguousAmount,
   BankLine,
   BankPart,
   BankStatement,
   invalidFile,
+  isAmbiguousAmount,
   meaningful,
   methodInWords,
   references,
@@ -22,6 +24,7 @@ import {
 
 const BEGINS = /^:20:/m;
 const ACCOUNT = /^:(?:25P?|28C?):/m;
+const INTERIM_HEADER = /\{2:[IO]942/;
 const INTERIM = /^:34F:|^\{1:[^}]*\}\{2:[IO]942/m;
 
 const matches = (isInterim: boolean) => (file: Readonly<{ head: string }>) =>
@@ -29,12 +32,12 @@ const matches = (isInterim: boolean) => (file: Readonly<{ head: string }>) =>
 
 export const mt940: BankFormat = {
   ...{ name: 'mt940', title: 'MT940', matches: matches(false) },
-  read: (file) => readMessages(file, {}),
+  read: readMessages,
 };
 
 export const mt942: BankFormat = {
   ...{ name: 'mt942', title: 'MT942', matches: matches(true) },
-  read: (file) => readMessages(file, { only: 'interim' }),
+  read: readMessages,
 };
 
 /** A field of a message, such as `:61:`, with its continuation lines. */
@@ -44,31 +47,36 @@ const TAG = /^:(\d{2}[A-Z]?|NS):(.*)$/;
 /** Fields after the closing balance. */
 const AFTER_CLOSING = new Set(['64', '65', '86', '13D', 'NS']);
 
-function* readMessages(file: BankFile, more: Pick<BankStatement, 'only'>): Generator<BankPart> {
+/** A file may have statements and interim reports. */
+function* readMessages(file: BankFile): Generator<BankPart> {
   const problems: FieldProblem[] = [];
   const totals = new Totals();
   const statements: Omit<BankStatement, 'lines'>[] = [];
   let message: MessageReader | undefined;
   let isEnveloped = false;
+  let isHeadedInterim = false;
   let line = 0;
   function* end(isWhole: boolean): Generator<BankPart> {
     if (message === undefined) return;
     for (const each of message.end()) yield { of: statements.length, line: each };
-    statements.push({ ...message.statement(isWhole), ...more });
+    statements.push({ ...message.statement(isWhole), ...(message.isInterim && { only: 'interim' as const }) });
     message = undefined;
   }
   for (const [written, at] of linesOf(file, 'utf-8', 'windows-1252')) {
     line += 1;
     const complain = (reason: string) => problems.push({ path: `line ${line}`, reason });
     // The blocks of SWIFT before and after the text of a message.
-    if (/^(?:-?\}|\$)?\{1:/.test(written)) isEnveloped = true;
+    if (/^(?:-?\}|\$)?\{1:/.test(written)) {
+      isEnveloped = true;
+      isHeadedInterim = INTERIM_HEADER.test(written);
+    }
     const content = written.replace(/^.*\{4:/, '').trimEnd();
     const [, tag, rest = ''] = TAG.exec(content) ?? [];
     if (tag === '20') {
       if (message !== undefined && isEnveloped)
         complain('begins a message (:20:) before the previous one has ended (-})');
       yield* end(false);
-      message = new MessageReader(line, problems, totals);
+      message = new MessageReader(line, problems, totals, isHeadedInterim);
     }
     if (/^-(?:\}|$)/.test(content)) yield* end(true);
     else if (message === undefined && tag !== undefined) complain(`the field :${tag}: is outside a message (:20:)`);
@@ -98,6 +106,7 @@ class MessageReader {
   private readonly begins: number;
   private readonly problems: FieldProblem[];
   private readonly totals: Totals;
+  private readonly isHeadedInterim: boolean;
   /** The fields that occur once. */
   private readonly fields = new Map<string, Field>();
   private readonly counts = { credit: 0, debit: 0 };
@@ -108,8 +117,14 @@ class MessageReader {
   private currency = '';
   private pending = 0;
 
-  constructor(begins: number, problems: FieldProblem[], totals: Totals) {
+  constructor(begins: number, problems: FieldProblem[], totals: Totals, isHeadedInterim: boolean) {
     [this.begins, this.problems, this.totals] = [begins, problems, totals];
+    this.isHeadedInterim = isHeadedInterim;
+  }
+
+  /** Whether it is an interim report (MT942), by the SWIFT header or by the field that only interim reports have. */
+  get isInterim() {
+    return this.isHeadedInterim || this.field('34F') !== undefined;
   }
 
   continue(content: string) {
@@ -157,7 +172,7 @@ class MessageReader {
       this.complain(begins, `'${currency}' is not a currency`);
       return { account, currency, ...NOTHING };
     }
-    const isInterim = this.field('34F') !== undefined;
+    const { isInterim } = this;
     if (isInterim && !isWhole && ['90C', '90D'].some((tag) => this.field(tag) === undefined)) {
       this.complain(begins, 'the message has neither an end (-) nor its sums (:90C:, :90D:): it is cut off');
     }
@@ -195,6 +210,7 @@ class MessageReader {
   }
 
   private money(written: string, line: number) {
+    if (isAmbiguousAmount(written, this.currency)) return this.complain(line, ambiguousAmount(written));
     const [whole = '', fraction = ''] = written.split(/[,.]/);
     const plain = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
     if (amountProblem(plain, minorDigits(this.currency) as number) === undefined)

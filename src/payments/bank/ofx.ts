@@ -7,7 +7,16 @@ import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
 import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
-import { BankLine, BankStatement, invalidFile, meaningful, methodInWords, references } from './statement.ts';
+import {
+  ambiguousAmount,
+  BankLine,
+  BankStatement,
+  invalidFile,
+  isAmbiguousAmount,
+  meaningful,
+  methodInWords,
+  references,
+} from './statement.ts';
 
 export const ofx: BankFormat = {
   name: 'ofx',
@@ -27,6 +36,8 @@ export const ofx: BankFormat = {
 };
 /** Longer texts are collected late: pieces of 256 KiB took 100 MB more. */
 const PIECE_BYTES = 32 * 1024;
+/** Of an element: the expression for a tag and its text fails on many times as much. */
+const LONGEST_BYTES = 1024 * 1024;
 const BEGINS_A_TAG = '<'.charCodeAt(0);
 
 const hasOpenSection = (piece: Buffer) => piece.lastIndexOf('<![CDATA[') > piece.lastIndexOf(']]>');
@@ -41,9 +52,13 @@ function* piecesOf(file: BankFile): Generator<readonly [text: string, at: number
   const encoding = isUtf8(bytes) ? 'utf-8' : charset;
   for (let from = 0; from < bytes.length; ) {
     let to = from;
+    let reach = from;
     do {
-      to = Math.min(bytes.length, to + PIECE_BYTES);
-      if (to < bytes.length) to = Math.max(bytes.lastIndexOf(BEGINS_A_TAG, to), from);
+      reach = Math.min(bytes.length, reach + Math.max(PIECE_BYTES, reach - from));
+      if (reach - from > LONGEST_BYTES) {
+        throw invalidFile(name, [{ path: '', reason: `has an element of more than ${LONGEST_BYTES} bytes` }]);
+      }
+      to = reach === bytes.length ? reach : Math.max(bytes.lastIndexOf(BEGINS_A_TAG, reach), from);
       // A tag is longer than a piece, or a character section (CDATA) has not ended.
     } while (to < bytes.length && (to === from || hasOpenSection(bytes.subarray(from, to))));
     yield [decode({ name, bytes: bytes.subarray(from, to) }, encoding), to];
@@ -61,6 +76,9 @@ interface Element {
 
 const STATEMENTS = new Set(['STMTRS', 'CCSTMTRS']);
 const TRANSACTION = 'STMTTRN';
+/** The types that state a direction. Interest (INT) is earned or paid, by its sign. */
+const CREDITS = new Set(['CREDIT', 'DEP', 'DIRECTDEP']);
+const DEBITS = new Set(['DEBIT', 'CHECK', 'FEE', 'SRVCHG', 'PAYMENT', 'DIRECTDEBIT']);
 /** Elements that must be closed. A field without text may be left open in SGML. */
 const MUST_CLOSE = new Set([
   ...STATEMENTS,
@@ -186,6 +204,7 @@ class OfxReader {
     if (bookedOn === undefined) return this.complain(`'${of('DTPOSTED')}' is not a date (DTPOSTED)`, line);
     const stated = of('CURRENCY', 'CURSYM').toUpperCase() || currency;
     if (stated !== currency) return this.complain(`is in ${stated}, but the account is in ${currency}`, line);
+    if (isAmbiguousAmount(written, currency)) return this.complain(`${ambiguousAmount(written)} (TRNAMT)`, line);
     const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d*)(?:[.,](\d*))?$/.exec(written) ?? [];
     const decimal = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
     if (whole + fraction === '' || amountProblem(decimal, minorDigits(currency) as number) !== undefined) {
@@ -195,11 +214,11 @@ class OfxReader {
     // A transaction with the amount zero is a remark of the bank.
     if (amount.isZero()) return undefined;
     const direction = sign === '-' ? 'debit' : 'credit';
-    if (type === (direction === 'debit' ? 'CREDIT' : 'DEBIT')) {
+    if ((direction === 'debit' ? CREDITS : DEBITS).has(type)) {
       return this.complain(`the amount ${written} contradicts the type ${type}`, line);
     }
     // A copy: a part of the text would keep the whole piece of the file in memory.
-    const same = JSON.stringify([id, bookedOn, written]);
+    const same = JSON.stringify([id, bookedOn, direction, amount.toString()]);
     if (this.seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
     this.seen.add(same);
     const name = of('NAME') || of('PAYEE', 'NAME');

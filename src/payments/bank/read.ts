@@ -51,17 +51,24 @@ export function collectBankFile(parts: Iterable<BankFilePart>): ReadBankFile {
 
 export function* readBankParts(file: BankFile, maps: Maps): Generator<BankFilePart> {
   if (!isZip(file.bytes)) {
-    yield* readParts(file, maps, 0);
+    yield* readParts(file, maps, 0, new RepeatedStatements());
     return;
   }
   let before = 0;
+  // An archive may have a file twice, under two names.
+  const repeated = new RepeatedStatements();
   for (const each of unzipped(file)) {
-    before += yield* readParts({ ...file, ...each }, maps, before);
+    before += yield* readParts({ ...file, ...each }, maps, before, repeated);
   }
 }
 
 /** Returns the number of statements. `before` is the number of statements in other files of an archive. */
-function* readParts(file: BankFile, maps: Maps, before: number): Generator<BankFilePart, number> {
+function* readParts(
+  file: BankFile,
+  maps: Maps,
+  before: number,
+  repeated: RepeatedStatements,
+): Generator<BankFilePart, number> {
   const head = file.bytes
     .subarray(0, HEAD_BYTES)
     .toString('latin1')
@@ -78,7 +85,6 @@ function* readParts(file: BankFile, maps: Maps, before: number): Generator<BankF
     throw refuse('bank_format_unknown', { file: file.name, formats: BANK_FORMATS.map(({ name }) => name) });
   }
   yield { format: format.name };
-  const repeated = new RepeatedStatements();
   let lines = 0;
   let statements = 0;
   try {
@@ -86,8 +92,9 @@ function* readParts(file: BankFile, maps: Maps, before: number): Generator<BankF
       if ('line' in part) lines += 1;
       else statements += 1;
       if (lines % 1000 === 0) refuseTooMany(file.name, lines);
-      repeated.add(part, file.name);
-      yield { ...part, of: before + part.of };
+      const counted = { ...part, of: before + part.of };
+      repeated.add(counted, file.name);
+      yield counted;
     }
   } catch (error) {
     throw withFormat(error, format);

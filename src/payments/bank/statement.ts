@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { FieldProblem, refuse } from '#errors/refusals';
-import { Amount } from '#money';
+import { Amount, minorDigits } from '#money';
 import { Method } from '#payments/enums';
 import { PROBLEMS_TOLD } from '#reading/limits';
 
@@ -106,6 +106,15 @@ export const invalidFile = (file: string, problems: readonly FieldProblem[], map
 const distinct = (problems: readonly FieldProblem[]) =>
   [...new Map(problems.map((each) => [`${each.path}\n${each.reason}`, each])).values()].slice(0, PROBLEMS_TOLD);
 
+/**
+ * Whether a text such as `1.500` or `1,500` may be fifteen hundred as well as one and a half, as no currency with fewer
+ * than three decimals needs three of them.
+ */
+export const isAmbiguousAmount = (written: string, currency: string) =>
+  (minorDigits(currency) as number) < 3 && /^[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+$/.test(written);
+
+export const ambiguousAmount = (written: string) => `'${written}' may have thousands or decimals after its separator`;
+
 export class Totals {
   private readonly problems: FieldProblem[] = [];
 
@@ -164,22 +173,30 @@ export const identifiers = ({
 ];
 
 /**
- * Returns the identities of an account's lines, in order. An identity has the bank reference, day, direction and
+ * Returns the identities of the lines of an account's statements. An identity has the bank reference, day, direction and
  * amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
  * A line without a reference is identified by the first id that it has, or by its text. Completely equal lines get a counter in their identities.
  */
-export function lineIdentities(lines: readonly BankLine[]) {
+export function lineIdentities(statements: readonly Pick<BankStatement, 'lines'>[]) {
   const seen = new Map<string, number>();
-  return lines.map((line) => {
+  const identities = new Map<BankLine, string>();
+  const identify = (line: BankLine, inStatement: Map<string, number>) => {
     const [id] = line.references.filter(({ field }) => ID_FIELDS.has(field));
     const own =
       line.bank_reference ??
       (id === undefined ? `text ${digest([line.text, line.payer_name ?? '', line.type])}` : `${id.field} ${id.text}`);
     const name = [own, line.booked_on, line.direction, line.amount.toString()].join('|');
-    const count = (seen.get(name) ?? 0) + 1;
-    seen.set(name, count);
-    return count === 1 ? name : `${name}|${count}`;
-  });
+    // A line with a bank reference that is in two statements of a file is one line.
+    const counts = line.bank_reference === undefined ? seen : inStatement;
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    identities.set(line, count === 1 ? name : `${name}|${count}`);
+  };
+  for (const { lines } of statements) {
+    const inStatement = new Map<string, number>();
+    for (const line of lines) identify(line, inStatement);
+  }
+  return identities;
 }
 
 /**
