@@ -98,17 +98,31 @@ test('a pro rata reversal takes back the days after it, and leaves what was earn
   await expectVerified(world);
 });
 
-test('without the setting a covered sale is income at once, and a later change leaves it so', async () => {
+test('without the setting a covered sale is income at once, and the first close fixes it', async () => {
   world.settings = { ...world.settings, recognition: 'at_sale' };
   await world.rows([sale('2026-07', '100', YEAR)]);
   await world.close();
-  world.settings = { ...world.settings, recognition: 'over_cover' };
+  expect(await world.sql('SELECT * FROM revenue_schedules')).toEqual([]);
+  expect(await income('2026-07-31')).toBe('100.00');
   world.at('2026-09-01T10:00:00Z');
   await world.rows([sale('2026-08', '50')]);
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  await expect(world.close()).rejects.toThrow(/closed with at_sale.*Set "recognition" to "at_sale"/);
+  world.settings = { ...world.settings, recognition: 'at_sale' };
   await world.close();
-  expect(await world.sql('SELECT * FROM revenue_schedules')).toEqual([]);
   expect(await income('2026-08-31')).toBe('150.00');
   await expectVerified(world);
+});
+
+test('sales over cover stay so after the first close', async () => {
+  world.settings = { ...world.settings, recognition: 'at_sale' };
+  await world.rows([sale('2026-07', '100', YEAR)]);
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  await world.close();
+  expect(await total('2026-07-31')).toBe('91.51');
+  world.at('2026-09-01T10:00:00Z');
+  world.settings = { ...world.settings, recognition: 'at_sale' };
+  await expect(world.close()).rejects.toThrow(/closed with over_cover/);
 });
 
 test('ten lines of SQL over the rows come to the same sums', async () => {
