@@ -167,8 +167,8 @@ RETURN length(value) BETWEEN 1 AND 128 AND btrim(value) = value
   AND value !~ U&'[\0001-\001F\007F-\009F\00AD\200B-\200F\2028-\202E\2060-\206F\FEFF\FFFD]';
 
 CREATE FUNCTION is_cover(from_day date, to_day date) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
-RETURN coalesce(from_day BETWEEN '1970-01-01' AND '9999-12-31', to_day IS NULL)
-  AND coalesce(to_day BETWEEN from_day AND '9999-12-31', to_day IS NULL);
+RETURN coalesce(from_day BETWEEN '1970-01-01' AND '2099-12-31', to_day IS NULL)
+  AND coalesce(to_day BETWEEN from_day AND '2099-12-31', to_day IS NULL);
 
 CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
