@@ -167,8 +167,8 @@ RETURN length(value) BETWEEN 1 AND 128 AND btrim(value) = value
   AND value !~ U&'[\0001-\001F\007F-\009F\00AD\200B-\200F\2028-\202E\2060-\206F\FEFF\FFFD]';
 
 CREATE FUNCTION is_cover(from_day date, to_day date) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
-RETURN coalesce(from_day BETWEEN '1970-01-01' AND '9999-12-31', to_day IS NULL)
-  AND coalesce(to_day BETWEEN from_day AND '9999-12-31', to_day IS NULL);
+RETURN coalesce(from_day BETWEEN '1970-01-01' AND '2099-12-31', to_day IS NULL)
+  AND coalesce(to_day BETWEEN from_day AND '2099-12-31', to_day IS NULL);
 
 CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
@@ -548,36 +548,82 @@ CREATE TABLE revenue_schedules (
 );
 CALL make_fact('revenue_schedules');
 
+-- The days of cover of a row: its own, or those of its sale; a pro rata reversal has the days after its own day.
+CREATE FUNCTION cover_of(e ledger_rows) RETURNS TABLE (begins date, ends date) STABLE LANGUAGE sql AS $$
+  SELECT coalesce(e.cover_from, least(greatest(s.cover_from, s.judged_on + 1), s.cover_to)),
+         CASE WHEN e.cover_from IS NULL THEN s.cover_to ELSE e.cover_to END
+  FROM (SELECT) AS one
+  LEFT JOIN LATERAL (
+    SELECT q.cover_from, q.cover_to, g.judged_on FROM ledger_rows q
+    LEFT JOIN reversal_grounds g ON g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id AND g.ground = 'pro_rata'
+    WHERE e.cover_from IS NULL AND e.kind <> 'quote_accepted' AND q.partner_id = e.partner_id
+      AND (q.kind, own_id(q)) IN (('quote_accepted', e.quote_id), ('requote_accepted', e.requote_id))
+      AND q.cover_from IS NOT NULL
+    ORDER BY q.kind DESC LIMIT 1) AS s ON true
+$$;
+
+-- An amount divided into the months of its days. A part is the difference of what is earned up to its month and before
+-- it, each rounded once, so the parts add up to the amount.
+CREATE FUNCTION parts_of(amount numeric, digits integer, begins date, ends date)
+RETURNS TABLE (month text, part numeric) STABLE LANGUAGE sql AS $$
+  SELECT to_char(b.begins, 'YYYY-MM') COLLATE "C",
+         round(amount * least((b.begins + interval '1 month')::date - $3, d.days) / d.days, digits)
+           - round(amount * greatest(b.begins::date - $3, 0) / d.days, digits)
+  FROM (SELECT $4 - $3 + 1 AS days) AS d
+  CROSS JOIN LATERAL generate_series(date_trunc('month', $3), $4, '1 month') AS b (begins)
+$$;
+
+CREATE FUNCTION rows_of_sale(of_partner text, of_quote text) RETURNS SETOF ledger_rows STABLE LANGUAGE sql AS $$
+  SELECT q.* FROM ledger_rows q WHERE q.partner_id = of_partner AND (q.kind, own_id(q)) = ('quote_accepted', of_quote)
+  UNION ALL
+  SELECT q.* FROM ledger_rows q WHERE q.partner_id = of_partner AND q.quote_id = of_quote AND q.kind <> 'quote_accepted'
+$$;
+
+-- Whether a reversal without its own cover brings its covered sale to zero, and after which row of the sale it counts:
+-- the last one before it that did the same. It takes back all that is unearned of the rows between.
+CREATE FUNCTION takes_back_after(e ledger_rows) RETURNS bigint STABLE LANGUAGE sql AS $$
+  SELECT CASE WHEN sum(o.invoice_amount) = 0 AND bool_or(o.cover_to < o.cover_from + 18263)
+              THEN coalesce(max(o.entry_id) FILTER (
+                WHERE o.entry_id < e.entry_id AND o.kind = 'reversal' AND o.cover_from IS NULL AND o.left_over = 0), 0) END
+  FROM (
+    SELECT q.entry_id, q.kind, q.cover_from, q.cover_to, q.invoice_amount,
+           sum(q.invoice_amount) OVER (ORDER BY q.entry_id) AS left_over
+    FROM rows_of_sale(e.partner_id, e.quote_id) AS q
+    WHERE q.entry_id <= e.entry_id) AS o
+$$;
+
 -- The parts of the covered rows that a month bills, after the month that was closed before. A requote or a reversal that
--- states no cover has that of its sale; a pro rata reversal takes back the days after its own day. A part is the
--- difference of what is earned up to its month and before it, each rounded once, so the parts add up to the row. Rows
--- without an end of cover, or with more than 50 years, have no parts.
+-- states no cover has that of its sale. A reversal that brings its sale to zero takes back the later parts of the rows
+-- before it, and the rest at once. Rows without an end of cover, or with more than 50 years, have no parts.
 CREATE FUNCTION covered_parts(after text, billed_month text)
 RETURNS TABLE (partner_id text, policy_id text, currency text, release_month text, amount numeric) STABLE LANGUAGE sql AS $$
-  SELECT r.partner_id, r.policy_id, r.currency, greatest(m.month, billed_month),
-         sum(r.times * (round(r.invoice_amount * m.days_to / r.days, r.digits)
-                        - round(r.invoice_amount * m.days_before / r.days, r.digits)))
-  FROM (
-    SELECT e.partner_id, e.policy_id, e.currency, e.invoice_amount, c.begins, c.ends, c.ends - c.begins + 1 AS days,
-           minor_digits(e.currency) AS digits, count(*) AS times
+  WITH billed AS MATERIALIZED (
+    SELECT e, CASE WHEN e.kind = 'reversal' AND e.cover_from IS NULL THEN takes_back_after(e) END AS back_after
     FROM ledger_rows e
-    LEFT JOIN LATERAL (
-      SELECT q.cover_from, q.cover_to, g.judged_on FROM ledger_rows q
-      LEFT JOIN reversal_grounds g ON g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id AND g.ground = 'pro_rata'
-      WHERE e.cover_from IS NULL AND e.kind <> 'quote_accepted' AND q.partner_id = e.partner_id
-        AND (q.kind, own_id(q)) IN (('quote_accepted', e.quote_id), ('requote_accepted', e.requote_id))
-        AND q.cover_from IS NOT NULL
-      ORDER BY q.kind DESC LIMIT 1) AS s ON true
-    CROSS JOIN LATERAL (
-      SELECT coalesce(e.cover_from, least(greatest(s.cover_from, s.judged_on + 1), s.cover_to)) AS begins,
-             CASE WHEN e.cover_from IS NULL THEN s.cover_to ELSE e.cover_to END AS ends) AS c
-    WHERE e.posted_month > coalesce(after, '') AND e.posted_month <= billed_month AND c.ends < c.begins + 18263
-      AND e.invoice_amount <> 0
-    GROUP BY 1, 2, 3, 4, 5, 6) AS r
-  CROSS JOIN LATERAL generate_series(date_trunc('month', r.begins), r.ends, '1 month') AS b (begins)
-  CROSS JOIN LATERAL (
-    SELECT to_char(b.begins, 'YYYY-MM') COLLATE "C" AS month, greatest(b.begins::date - r.begins, 0) AS days_before,
-           least((b.begins + interval '1 month')::date - r.begins, r.days) AS days_to) AS m
-  GROUP BY 1, 2, 3, 4 HAVING sum(r.times * (round(r.invoice_amount * m.days_to / r.days, r.digits)
-                                            - round(r.invoice_amount * m.days_before / r.days, r.digits))) <> 0
+    WHERE e.posted_month > coalesce(after, '') AND e.posted_month <= billed_month AND e.invoice_amount <> 0
+      AND (e.kind <> 'quote_accepted' OR e.cover_to IS NOT NULL)
+  ), later AS MATERIALIZED (
+    SELECT b.e, p.month, sum(p.part) AS part
+    FROM billed b
+    CROSS JOIN LATERAL rows_of_sale((b.e).partner_id, (b.e).quote_id) AS o
+    CROSS JOIN LATERAL cover_of(o) AS c
+    CROSS JOIN LATERAL parts_of(o.invoice_amount, minor_digits(o.currency), c.begins, c.ends) AS p
+    WHERE o.entry_id < (b.e).entry_id AND o.entry_id > b.back_after AND c.ends < c.begins + 18263 AND p.month > billed_month
+    GROUP BY 1, 2
+  ), parts AS (
+    SELECT r.partner_id, r.policy_id, r.currency, greatest(p.month, billed_month) AS month, r.times * p.part AS part
+    FROM (
+      SELECT (b.e).partner_id, (b.e).policy_id, (b.e).currency, (b.e).invoice_amount, c.begins, c.ends, count(*) AS times
+      FROM billed b CROSS JOIN LATERAL cover_of(b.e) AS c
+      WHERE b.back_after IS NULL AND c.ends < c.begins + 18263
+      GROUP BY 1, 2, 3, 4, 5, 6) AS r
+    CROSS JOIN LATERAL parts_of(r.invoice_amount, minor_digits(r.currency), r.begins, r.ends) AS p
+    UNION ALL
+    SELECT (e).partner_id, (e).policy_id, (e).currency, billed_month, (e).invoice_amount FROM billed
+    WHERE back_after IS NOT NULL
+    UNION ALL
+    SELECT (l.e).partner_id, (l.e).policy_id, (l.e).currency, m.month, m.part
+    FROM later l CROSS JOIN LATERAL (VALUES (l.month, -l.part), (billed_month, l.part)) AS m (month, part)
+  )
+  SELECT partner_id, policy_id, currency, month, sum(part) FROM parts GROUP BY 1, 2, 3, 4 HAVING sum(part) <> 0
 $$;

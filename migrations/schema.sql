@@ -1,4 +1,4 @@
--- Facts: SHA-256 563c07e24dffc1a5a9d7bd01cbd599af2f06fe224233c898a4efeadd5ca6d544, without the role reckoner_app 8b44b28693e6a877cca262ce40c29d1be4444f9ae0f9134fdcd8cffa161bc5d3
+-- Facts: SHA-256 fbd202f0e75eb5f504ff557125d4326685b9b57fc6da021dc22f650c4becc850, without the role reckoner_app f6c434b3a573b0a0120c62e854451155d8a332303eb3787fdb2dfb4302c8825b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

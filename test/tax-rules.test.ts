@@ -95,7 +95,7 @@ test('what a category cannot be is refused with its place', () => {
     'rules.0.until is before from',
   ]);
   expect(problems({ rules: [] })).toEqual(['rules must name a rule']);
-  for (const rate of ['100.5', '19 %', '1e1', '-1', '19.00001'])
+  for (const rate of ['100.5', '19 %', '1e1', '-1', '19.00001', '07', '07.5', '007'])
     expect([rate, problems({ rules: [standard(rate)] }).length]).toEqual([rate, 1]);
   expect(problems({ rules: [{ category: 'reverse_charge', reason_code: 'AE' }] })[0]).toContain('VATEX-EU-AE');
 });
@@ -107,6 +107,10 @@ test('a registration number is checked where its form is known', () => {
   expect(taxNumberProblem('DE123456788', 'DE')).toBeUndefined();
   expect(taxNumberProblem('FR 40 303265045', 'FR')).toBeUndefined();
   expect(taxNumberProblem('EL094259216', 'GR')).toBeUndefined();
+  for (const number of ['BE1001686633', 'BE1000003682', 'BE0843766574', 'BE843766574', 'BE 0843.766.574'])
+    expect([number, taxNumberProblem(number, 'BE')]).toEqual([number, undefined]);
+  expect(addressProblem('0208', '1001686633')).toBeUndefined();
+  expect(taxNumberProblem('BE1001686634', 'BE')).toBe('has a wrong check digit');
   expect(taxNumberProblem('DE12345678', 'DE')).toBe('does not have the format of a VAT number of DE');
   expect(taxNumberProblem('DE123456789', 'DE')).toBe('has a wrong check digit');
   expect(taxNumberProblem('FR40303265046', 'FR')).toBe('has a wrong check digit');

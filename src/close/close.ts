@@ -2,8 +2,8 @@
  * Closing months: one transaction chooses a month, totals its rows, issues its documents and takes a checkpoint of the
  * log. A preview runs the same transaction and rolls it back. `run.ts` runs this transaction;
  * `src/month-end/month-end.ts` runs the steps after it. Refusals: month_not_ended, month_not_begun, earlier_month_open,
- * first_month_fixed, before_first_month, clock_behind, settings_incomplete, tax_rule_missing, we_are_fixed, and those
- * of `feeds.ts`.
+ * first_month_fixed, before_first_month, clock_behind, settings_incomplete, tax_rule_missing, we_are_fixed,
+ * recognition_fixed, and those of `feeds.ts`.
  */
 import { DateTime } from 'luxon';
 import { countApprovers } from '#approvals/requests.sql';
@@ -46,6 +46,7 @@ import {
   readLedgerState,
   readOpenMonthsWithRows,
   readPartnerZones,
+  readRecognition,
   recordClosedMonth,
 } from './months.sql.ts';
 import { lockFeed } from './stated.sql.ts';
@@ -137,16 +138,17 @@ export async function closeNext(tx: Transaction, given: IssueContext, request: C
   await raiseWorkMemory(tx);
   failpoint('close.locked');
   await settleWeAre(tx, context.settings);
+  const previous = await readLastClosed(tx);
+  const { recognition } = context.settings;
+  if (previous !== null) await refuseOtherRecognition(tx, previous, recognition);
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
-  const previous = await readLastClosed(tx);
   // The missing feeds are read even if the settings allow them, because the close records which feeds were missing.
   const expecting = { ...context, settings: { ...context.settings, allow_empty: false } };
   const feeds = await readFeeds(tx, expecting, month, { history: 'all', judged: request.judged });
   const decision = decisionFor(feeds, request);
   const without = missingFeeds(feeds).map(({ partner_id }) => partner_id);
   const missing = feeds.empty || without.length > 0 ? { without, empty: feeds.empty } : {};
-  const { recognition } = context.settings;
   const stated = { ...missing, ...(recognition === 'over_cover' && { recognition }) };
   const details = request.preview
     ? stated
@@ -171,6 +173,12 @@ export async function closeNext(tx: Transaction, given: IssueContext, request: C
     failpoint('close.checkpointed');
   }
   return month;
+}
+
+/** Reversals take back what the close of their sale divided, so the first close fixes when sales are income. */
+async function refuseOtherRecognition(tx: Transaction, previous: Month, asked: Settings['recognition']) {
+  const { recorded } = await readRecognition(tx, { month: previous });
+  if (recorded !== asked) throw refuse('recognition_fixed', { asked, recorded });
 }
 
 /** The program's version, and the SHA-256 of the schema's objects in the database (src/database/schema.ts). */

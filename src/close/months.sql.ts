@@ -1,5 +1,6 @@
 /** Reads which months are open, what each close recorded, and which documents each close issued. */
 
+import { Settings } from '#config/settings';
 import { executing, query, querying, queryingColumn, queryingOne, Transaction } from '#database/transaction';
 import { CONTENT } from '#documents/content.sql';
 import { IssueBatch } from '#documents/issue/issue.sql';
@@ -50,6 +51,11 @@ export const insertRevenueSchedules = executing<{ month: Month; previous: Month 
   SELECT :month, partner_id, policy_id, currency, release_month, trim_scale(amount)
   FROM covered_parts(:previous::text, :month)
   ORDER BY partner_id COLLATE "C", policy_id COLLATE "C", currency, release_month`);
+
+/** When sales are income by the close of a month: its event states only "over_cover". */
+export const readRecognition = queryingOne<{ recorded: Settings['recognition'] }, { month: Month }>(`
+  SELECT coalesce(max(details ->> 'recognition'), 'at_sale') AS recorded
+  FROM audit_events WHERE action = 'month.close' AND subject = :month`);
 
 export async function readIssueDays(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
   const rows = await query<{ month: Month; issued_on: string }>(

@@ -21,6 +21,12 @@ function japaneseNumberIsRight(number: string) {
   return digits[0] === 9 - (sum % 9);
 }
 
+/** The last two digits of a Belgian number are 97 less the rest of the others by 97. (jsvat refuses those from 1 on.) */
+function belgianNumberIsRight(number: string) {
+  const digits = number.padStart(10, '0');
+  return Number(digits.slice(8)) === 97 - (Number(digits.slice(0, 8)) % 97);
+}
+
 /** Why a text is not a tax number of this country; undefined if it is, or if its format is unknown. */
 export function taxNumberProblem(number: string, of: string) {
   if (of === 'JP') {
@@ -30,6 +36,10 @@ export function taxNumberProblem(number: string, of: string) {
   const country = CHECKED.has(of) ? BY_COUNTRY.get(of) : undefined;
   if (country === undefined) return undefined;
   const plain = number.replace(/[ .-]/g, '');
+  if (of === 'BE') {
+    if (!/^BE[01]?\d{9}$/.test(plain)) return 'does not have the format of a VAT number of BE';
+    return belgianNumberIsRight(plain.slice(2)) ? undefined : 'has a wrong check digit';
+  }
   const found = checkVAT(plain, [country]);
   const hasFormat = found.isValidFormat && plain.startsWith(prefixOf(of));
   if (!hasFormat) return `does not have the format of a VAT number of ${of}`;

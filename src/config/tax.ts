@@ -41,7 +41,7 @@ const ruleSchema = z
     category: z.enum(TAX_CATEGORIES),
     rate: z
       .string()
-      .regex(/^(100|\d{1,2})(\.\d{1,4})?$/, 'must be percent such as "19" or "7.5"')
+      .regex(/^(100|\d|[1-9]\d)(\.\d{1,4})?$/, 'must be percent such as "19" or "7.5"')
       .default('0'),
     reduced: z.boolean().default(false),
     reason: line(200).optional(),

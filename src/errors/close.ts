@@ -128,6 +128,10 @@ export const CLOSE = {
     "settings.json sets we_are to {asked}, but this ledger's rows are posted as {recorded}, and postings ",
     'cannot change. Set "we_are" to "{recorded}". Only an empty ledger can change to {asked}.',
   ]),
+  recognition_fixed: refused([
+    'settings.json sets recognition to {asked}, but the months of this ledger were closed with {recorded}, and their ',
+    'reversals follow them. Set "recognition" to "{recorded}".',
+  ]),
   first_month_fixed: refused<{ asked: string; fixed: string }>(
     (f) =>
       `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit ${fieldName('firstMonth')}.`,

@@ -57,7 +57,7 @@ const amount = (description: string) => z.number().describe(description);
 const currency = z.string().describe('ISO 4217, such as USD');
 const instant = z.iso.datetime({ offset: true });
 
-const coverDay = z.iso.date().refine(isCoverDay, 'must be from 1970-01-01 on');
+const coverDay = z.iso.date().refine(isCoverDay, 'must be from 1970-01-01 to 2099-12-31');
 /** What a partner can state of its own order. The acceptance records it in the ledger row. */
 export const ofOrder = {
   order_reference: z

@@ -1,7 +1,7 @@
 /**
  * The journal of a month entry by entry, with document numbers and the accounts of the general ledger: `reckoner gl
- * entries`, beside the summarized journals of `export gl`. The rows of a month are one entry for each partner and policy,
- * with the document that bills them.
+ * entries`, beside the summarized journals of `export gl`. The rows of a month are one entry for each partner, policy and
+ * arrangement, with the document that bills them.
  */
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
@@ -45,15 +45,19 @@ const STATEMENT = `
               policy_id, currency, amount
        FROM journal_of_facts WHERE month = :month
        UNION ALL
-       SELECT 'sales:' || r.partner_id || ':' || r.policy_id || ':' || r.currency, s.last_day, s.last_day, d.number,
-              NULL, r.control, r.account, r.partner_id, r.policy_id, r.currency, sum(r.amount)
-       FROM journal_of_rows r
-       CROSS JOIN LATERAL (SELECT (month_after(:month) || '-01')::date - 1 AS last_day) AS s
-       LEFT JOIN documents d ON d.month = r.month AND d.partner_id = r.partner_id AND d.currency = r.currency
-         AND d.purpose = 'month' AND d.replaces IS NULL
-       WHERE r.month = :month
-       GROUP BY r.partner_id, r.policy_id, r.currency, s.last_day, d.number, r.control, r.account
-       HAVING sum(r.amount) <> 0) AS p
+       SELECT 'sales:' || r.partner_id || ':' || r.policy_id || ':' || r.currency
+                || CASE r.arrangement WHEN 'connected_account' THEN ':connected_account' ELSE '' END,
+              last_day(:month), last_day(:month), d.number, NULL, a.control,
+              a.control || coalesce(':' || nullif(a.detail, ''), ''), r.partner_id, r.policy_id, r.currency, a.amount
+       FROM (
+         SELECT partner_id, policy_id, currency, arrangement, sum(spot_price) AS spot_price,
+                sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+         FROM ledger_rows WHERE posted_month = :month GROUP BY 1, 2, 3, 4) AS r
+       CROSS JOIN LATERAL row_postings(
+         r.arrangement, r.partner_id, r.policy_id, r.spot_price, r.partner_cut, r.invoice_amount) AS a
+       LEFT JOIN documents d ON d.month = :month AND d.partner_id = r.partner_id AND d.currency = r.currency
+         AND d.arrangement = r.arrangement AND d.purpose = 'month' AND d.replaces IS NULL
+       WHERE a.amount <> 0) AS p
      LEFT JOIN partners n USING (partner_id)
      WHERE (:document::text IS NULL OR p.document = upper(:document))
        AND (:partner::text IS NULL OR p.partner_id = :partner)

@@ -1174,6 +1174,22 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
       });
     },
   },
+  recognition_fixed: {
+    when: 'settings.json says over_cover, and June was closed with sales as income at once',
+    exit: 3,
+    says: /sets recognition to over_cover, but the months of this ledger were closed with at_sale.*Set "recognition" to "at_sale"/,
+    run: async () => {
+      corrected ??= await correctedWorld();
+      const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
+      return command(['--json', 'close', '--dry-run', '2026-09'], {
+        env: {
+          RECKONER_HOME: homeWith(JSON.stringify({ ...settings, recognition: 'over_cover' })),
+          DATABASE_URL: corrected.databaseUrl,
+          RECKONER_NOW: '2026-10-03T10:00:00Z',
+        },
+      });
+    },
+  },
   tax_rule_missing: {
     when: 'tax is configured, and no rule applies to a sale',
     exit: 3,

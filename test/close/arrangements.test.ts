@@ -1,5 +1,6 @@
 /** Connected accounts get statements; a partner whose arrangement changed gets both kinds of document. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { entries } from '../../src/lists/entries.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 import { startOver } from './start-over.ts';
 
@@ -104,5 +105,23 @@ test('late rows of the invoiced era give an invoice beside the statement of the 
   ).toEqual([
     ['INV-2026-000002', ['2026-07']],
     ['ST-2026-000001', ['2026-08']],
+  ]);
+  // The list of entries has each row once, with the document that bills it, and comes to the journal.
+  const filter = { filter: { month: '2026-08' }, scope: null, period: null, today: '2026-09-01', sort: 'entry_on' };
+  const listed = await world.database.reading((tx) =>
+    entries.read(tx, { ...filter, after: null, limit: null, context: world } as never),
+  );
+  const journal = await world.sql<{ account: string; amount: number }>(
+    `SELECT account, sum(amount)::float8 AS amount FROM journal WHERE month = '2026-08' GROUP BY 1 HAVING sum(amount) <> 0`,
+  );
+  const sums: Record<string, number> = {};
+  for (const { account, amount } of listed) sums[account] = (sums[account] ?? 0) + Number(amount);
+  expect(Object.fromEntries(Object.entries(sums).filter(([, sum]) => sum !== 0))).toEqual(
+    Object.fromEntries(journal.map(({ account, amount }) => [account, amount])),
+  );
+  const sales = listed.filter(({ account }) => account === 'income:sales:ticket-protection');
+  expect(sales.map(({ document, amount }) => [document, Number(amount)])).toEqual([
+    ['INV-2026-000002', -7],
+    ['ST-2026-000001', -7],
   ]);
 });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { describeUnearned, readUnearned } from '../../src/reports/unearned.ts';
 import { expectVerified, refund, sale } from '../documents/correcting.ts';
-import { openWorld, partner, type World } from '../support/world.ts';
+import { openWorld, partner, requote, type World } from '../support/world.ts';
 
 let world: World;
 beforeEach(async () => {
@@ -28,6 +28,13 @@ const income = async (asOf: string): Promise<string> => {
 
 /** July 2026 to June 2027, 365 days, of which August has 31 and the rest of the year 153. */
 const YEAR = { cover_from: '2026-07-01', cover_to: '2027-06-30' };
+
+const PARKING = { policy_id: 'parking', name: 'Parking', kind: 'non_insurance', partner_cut_rate: '0' };
+
+/** A reversal of this amount, without its own cover. */
+const taken = (amount: string) => ({
+  ...{ spotPrice: `-${amount}`, invoiceAmount: `-${amount}`, cover_from: undefined, cover_to: undefined },
+});
 
 test('a year of cover is earned month by month, by days, and the last month takes the rest', async () => {
   await world.rows([sale('2026-07', '100', YEAR), sale('2026-07', '7')]);
@@ -98,17 +105,73 @@ test('a pro rata reversal takes back the days after it, and leaves what was earn
   await expectVerified(world);
 });
 
-test('without the setting a covered sale is income at once, and a later change leaves it so', async () => {
+test('a reversal of what a pro rata reversal left takes back the rest at once', async () => {
+  const sold = sale('2026-07', '365', YEAR);
+  await world.partners([
+    partner({ policies: [{ ...PARKING, cancellation: { window_days: 0, after_window: 'pro_rata' } }] }),
+  ]);
+  await world.rows([{ ...sold, policy_id: 'parking' }]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([{ ...refund({ ...sold, policy_id: 'parking' }, '2026-08'), ...taken('324') }]);
+  await world.close();
+  expect(await income('2026-08-31')).toBe('41.00');
+  world.at('2026-10-01T10:00:00Z');
+  await world.rows([{ ...refund({ ...sold, policy_id: 'parking' }, '2026-09'), ...taken('41') }]);
+  await world.close();
+  expect(await total('2026-09-30')).toBeUndefined();
+  expect(await income('2026-09-30')).toBe('0.00');
+  expect(await income('2027-06-30')).toBe('0.00');
+  await expectVerified(world);
+});
+
+test.each([
+  ['in a later month', '2026-08'],
+  ['in the month of its sale', '2026-07'],
+])('a full reversal takes back a requote with cover of its own too, %s', async (_when, month) => {
+  const sold = sale('2026-07', '365', YEAR);
+  const more = requote(sold, {
+    ...{ accepted_at: '2026-07-12T12:00:00Z', spotPrice: '184', partnerCut: '0', invoiceAmount: '184' },
+    ...{ cover_from: '2027-01-01', cover_to: '2027-06-30' },
+  });
+  await world.rows([sold, more]);
+  if (month === '2026-08') {
+    await world.close();
+    world.at('2026-09-01T10:00:00Z');
+  }
+  await world.rows([{ ...refund(sold, month), accepted_at: `${month}-20T12:00:00Z`, ...taken('549') }]);
+  await world.close();
+  expect(await total(`${month}-31`)).toBeUndefined();
+  expect(await income(`${month}-31`)).toBe('0.00');
+  expect(await income('2027-06-30')).toBe('0.00');
+  await expectVerified(world);
+});
+
+test('without the setting a covered sale is income at once, and the first close fixes it', async () => {
   world.settings = { ...world.settings, recognition: 'at_sale' };
   await world.rows([sale('2026-07', '100', YEAR)]);
   await world.close();
-  world.settings = { ...world.settings, recognition: 'over_cover' };
+  expect(await world.sql('SELECT * FROM revenue_schedules')).toEqual([]);
+  expect(await income('2026-07-31')).toBe('100.00');
   world.at('2026-09-01T10:00:00Z');
   await world.rows([sale('2026-08', '50')]);
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  await expect(world.close()).rejects.toThrow(/closed with at_sale.*Set "recognition" to "at_sale"/);
+  world.settings = { ...world.settings, recognition: 'at_sale' };
   await world.close();
-  expect(await world.sql('SELECT * FROM revenue_schedules')).toEqual([]);
   expect(await income('2026-08-31')).toBe('150.00');
   await expectVerified(world);
+});
+
+test('sales over cover stay so after the first close', async () => {
+  world.settings = { ...world.settings, recognition: 'at_sale' };
+  await world.rows([sale('2026-07', '100', YEAR)]);
+  world.settings = { ...world.settings, recognition: 'over_cover' };
+  await world.close();
+  expect(await total('2026-07-31')).toBe('91.51');
+  world.at('2026-09-01T10:00:00Z');
+  world.settings = { ...world.settings, recognition: 'at_sale' };
+  await expect(world.close()).rejects.toThrow(/closed with over_cover/);
 });
 
 test('ten lines of SQL over the rows come to the same sums', async () => {

@@ -62,6 +62,7 @@ test.each([
   ['a day that does not exist', { cover_from: '2026-02-30' }, 'cover_from'],
   ['a day before 1970', { cover_from: '1969-12-31' }, 'cover_from'],
   ['cover that only ends', { cover_to: '2026-07-31' }, 'cover_to'],
+  ['cover that ends after 2099', { cover_from: '2026-07-31', cover_to: '2100-07-30' }, 'cover_to'],
   ['cover that ends before it begins', { cover_from: '2026-07-31', cover_to: '2026-07-30' }, 'cover_to'],
 ])('%s is refused with its field', async (_, order, field) => {
   const { status, text } = await caller.post('/api/v1/quote', { ...ASKED, ...order });

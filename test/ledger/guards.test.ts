@@ -133,6 +133,7 @@ describe('the database refuses, also from the owner,', () => {
     ['an order with an invisible character', 'ledger_rows_order_reference_form', { order_reference: 'a\u200bb' }],
     ['cover without its first day', 'ledger_rows_cover', { cover_to: '2026-07-15' }],
     ['cover that ends early', 'ledger_rows_cover', { cover_from: '2026-07-15', cover_to: '2026-07-14' }],
+    ['cover that ends after 2099', 'ledger_rows_cover', { cover_from: '2026-07-15', cover_to: '2100-01-01' }],
     ['cover without an end', 'ledger_rows_cover', { cover_from: '2026-07-15', cover_to: 'infinity' }],
     ['cover since ever', 'ledger_rows_cover', { cover_from: '-infinity' }],
     ['a row that is there', 'ledger_rows_known_once', { quote_id: 'kept' }],

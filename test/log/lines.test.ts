@@ -66,7 +66,7 @@ test('amounts, times, NULL and the first instants of months are written in one f
     quote({ quote_id: 'q-1', spotPrice: '10.00', partnerCut: '0', invoiceAmount: '10.00', enrollment_id: undefined }),
     quote({
       ...{ quote_id: 'q-2', partner_id: 'p-2', accepted_at: '2026-07-15T12:00:00.123Z' },
-      ...{ order_reference: '#1 \\N', cover_from: '2026-07-15', cover_to: '9999-12-31' },
+      ...{ order_reference: '#1 \\N', cover_from: '2026-07-15', cover_to: '2099-12-31' },
     }),
     quote({ quote_id: 'q-3', partner_id: 'p-3', accepted_at: '2026-07-31T18:00:00Z' }),
   ]);
@@ -77,7 +77,7 @@ test('amounts, times, NULL and the first instants of months are written in one f
     ['q-1', '\\N', '\\N', '2026-07-15T12:00:00.000000Z', '10', '0', '10', ...['\\N', '\\N', '\\N'], '2026-07'],
     [
       ...['q-2', '\\N', '\\N', '2026-07-15T12:00:00.123000Z', '10', '3', '7'],
-      ...['#1 \\\\N', '2026-07-15', '9999-12-31', '2026-07'],
+      ...['#1 \\\\N', '2026-07-15', '2099-12-31', '2026-07'],
     ],
     ['q-3', '\\N', '\\N', '2026-07-31T18:00:00.000000Z', '10', '3', '7', ...['\\N', '\\N', '\\N'], '2026-07'],
   ]);

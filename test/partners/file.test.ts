@@ -129,6 +129,8 @@ const REFUSED: readonly Rule[] = [
   ['a tax id over two lines', { tax_id: '12\n34' }, '0.tax_id'],
   ['a VAT id with a wrong check digit', { tax_id: 'DE123456789', address: { country: 'DE' } }, '0.tax_id'],
   ['an electronic address with a wrong check digit', { electronic_address: '0208:0843766575' }, '0.electronic_address'],
+  ['a Belgian VAT id with a wrong check digit', { tax_id: 'BE1001686634', address: { country: 'BE' } }, '0.tax_id'],
+  ['a Belgian VAT id that begins with 2', { tax_id: 'BE2001686633', address: { country: 'BE' } }, '0.tax_id'],
   ['a purchase order of 501 characters', { purchase_order: 'x'.repeat(501) }, '0.purchase_order'],
   ['a legal note with a tab', { legal_note: 'a\tb' }, '0.legal_note'],
   ['a legal note with a carriage return', { legal_note: 'a\r\nb' }, '0.legal_note'],

@@ -12,7 +12,7 @@ export const REVENUE_SCHEDULES_OF_ROWS = `closes AS (
 ), unknown AS (
   SELECT c.month, e.partner_id, e.policy_id
   FROM closes c JOIN ledger_rows e ON e.posted_month > coalesce(c.previous, '') AND e.posted_month <= c.month
-  JOIN archived_sales s ON s.partner_id = e.partner_id AND s.own_id = coalesce(e.requote_id, e.quote_id)
+  JOIN archived_sales s ON s.partner_id = e.partner_id AND s.own_id IN (e.quote_id, e.requote_id)
   WHERE e.kind = 'reversal' AND e.cover_from IS NULL
 ), inspected AS (
   SELECT month, partner_id, policy_id, currency, release_month, sum(kept) AS kept, sum(derived) AS derived
