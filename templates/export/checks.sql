@@ -167,6 +167,12 @@ SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, 
        sum(CASE WHEN cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL THEN 1 ELSE 0 END) AS uncovered
 FROM ledger_rows
 GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id;
+-- The rows of feeds: without the reversals that a person recorded or asked for.
+CREATE TABLE fed_groups AS
+SELECT * FROM row_groups WHERE event_id NOT IN (
+  SELECT event_id FROM audit_events WHERE action = 'rows.reverse'
+  UNION SELECT d.event_id FROM held_row_decisions d JOIN held_rows h ON h.held_row_id = d.held_row_id
+        JOIN audit_events e ON e.event_id = h.event_id WHERE e.action = 'rows.reverse');
 CREATE TABLE quotes AS
 SELECT partner_id, quote_id, count(*) AS entries, sum(CASE kind WHEN 'quote_accepted' THEN 1 ELSE 0 END) AS sales,
        min(policy_id) AS policy_id, max(policy_id) AS other_policy_id, min(currency) AS currency,
@@ -1310,7 +1316,7 @@ WITH closes AS (
   SELECT c.month, e.log_no, lag(c.month) OVER (ORDER BY c.log_no) AS before,
          lag(c.month, 2) OVER (ORDER BY c.log_no) AS before_that
   FROM closed_months c JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month),
-own AS (SELECT partner_id, month, min(first_no) AS first_no FROM row_groups GROUP BY partner_id, month)
+own AS (SELECT partner_id, month, min(first_no) AS first_no FROM fed_groups GROUP BY partner_id, month)
 SELECT 'month ' || c.month, b.partner_id, c.before, c.before_that
 FROM closes c
 JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < c.log_no AND s.until_no > c.log_no
@@ -1337,7 +1343,7 @@ WHERE c.month IS NOT NULL OR d.kind NOT IN ('missing', 'incomplete', 'totals', '
                                           AND substr(k.path, 1, 6) = 'kinds.')
                     ELSE e.subject <> d.month OR d.reason IS NOT NULL END
    OR (d.kind = 'missing' AND EXISTS (
-         SELECT 1 FROM row_groups r WHERE r.partner_id = d.partner_id AND r.month = d.month AND r.first_no < d.log_no))
+         SELECT 1 FROM fed_groups r WHERE r.partner_id = d.partner_id AND r.month = d.month AND r.first_no < d.log_no))
 UNION ALL
 SELECT 'decision ' || max(feed_decision_id) || ', recorded ' || count(*) || ' times', partner_id,
        kind, NULL, month
@@ -1368,7 +1374,7 @@ sums AS (
               FROM latest l JOIN feed_statement_totals t ON t.feed_statement_id = l.id
               UNION ALL
               SELECT l.id, r.currency, 0, r.invoice_amount, r.entries
-              FROM latest l JOIN row_groups r ON r.partner_id = l.partner_id AND r.month = l.month AND r.first_no < l.log_no) x
+              FROM latest l JOIN fed_groups r ON r.partner_id = l.partner_id AND r.month = l.month AND r.first_no < l.log_no) x
         GROUP BY id, currency) y GROUP BY id)
 SELECT 'month ' || l.month, l.partner_id, s.complete, s.entries, coalesce(x.entries, 0)
 FROM latest l JOIN feed_statements s ON s.feed_statement_id = l.id LEFT JOIN sums x ON x.id = l.id
