@@ -97,9 +97,11 @@ const CORRECTIONS = `array_remove(ARRAY[
          FROM audit_events a JOIN documents i ON i.number = a.subject JOIN live_documents n ON n.credits = i.document_id
          WHERE a.action = 'invoice.credit' AND jsonb_exists(a.details, 'rows') AND n.document = 'credit_note'
            AND a.occurred_at = n.issued_at AND a.details->>'reason' = n.reason) THEN 'credited' END,
-       (SELECT CASE WHEN e.kind = 'reversal' OR l.taken_by IS NULL THEN NULL
-                    WHEN l.partner_cut + l.invoice_amount = 0 THEN 'reversed' ELSE 'partly reversed' END
-        FROM ${LEFT} AS l),
+       CASE WHEN e.kind <> 'reversal' AND EXISTS (
+         SELECT FROM ledger_rows v
+         WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id AND v.kind = 'reversal') THEN (
+         SELECT CASE WHEN l.partner_cut + l.invoice_amount = 0 THEN 'reversed' ELSE 'partly reversed' END
+         FROM ${LEFT} AS l WHERE l.taken_by IS NOT NULL) END,
        CASE WHEN e.kind <> 'reversal' AND EXISTS (
          SELECT FROM undecided_rows h WHERE h.partner_id = e.partner_id AND h.kind = 'reversal'
            AND h.reversal_id = 'row-' || e.entry_id) THEN 'reversal requested' END,

@@ -127,7 +127,7 @@ describe('in the console', () => {
   test('sessions end, and a user ends', async () => {
     const mara = await signedIn(served, await invite(world, 'mara@issuer.example'));
     const [preview, out] = await done('user.sign_out', [['login', 'mara@issuer.example']]);
-    expect(wordsOf(preview)).toMatch(/signed in/);
+    expect(wordsOf(preview)).toMatch(/Signed in/);
     expect(wordsOf(out)).toMatch(/\d sessions? of mara@issuer\.example ended\./);
     expect((await mara.get('/console/account')).status).toBe(303);
     const [, ended] = await done('user.deactivate', [
