@@ -41,7 +41,7 @@ test('an import tells of each partner which field changed, from what to what, an
   const changed = { address, policies: [{ ...policy, partner_cut_rate: '0.25' }], tax_id: '12-3456789' };
   const { stdout } = await importPartner(changed, 'Grace Hopper');
   expect(stdout).toMatch(/^Partners: 0 new, 1 updated, 0 unchanged\.\n/);
-  expect(stdout).toMatch(/p-1 +address\.city +\S.* +Boston/);
+  expect(stdout).toMatch(/p-1 +City +\S.* +Boston/);
   await importPartner(changed, 'Nobody');
 
   const [created, updated, ...more] = (await run('--json partner history p-1')).json() as Event[];
