@@ -296,8 +296,9 @@ test('no page holds the focus: Tab leads through every part of it and out again,
   const keys = await at('ines@issuer.example', { roles: ['finance', 'administrator'] });
   // Audit has hundreds of links, all of one kind.
   for (const letter of ['c', 'q', 'p', 'r', 'a', 'o', 's']) {
+    const from = keys.page.url();
     await keys.press('g', letter);
-    await keys.page.waitForTimeout(50);
+    await keys.page.waitForURL((url) => url.href !== from);
     await keys.page.waitForLoadState('networkidle');
     await keys.tabTo('Skip to content');
     await keys.tabTo('Sign out', 'Shift+Tab');
