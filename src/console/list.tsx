@@ -68,8 +68,10 @@ function tickedIn({ ticks, one }: List, asked: URLSearchParams): string[] {
 export function listTarget(list: List, asked: URLSearchParams): string | undefined {
   const to = asked.get('go');
   if (to === null || list.ticks === undefined) return undefined;
-  const { pathname, search } = new URL(to, 'http://localhost');
-  if (!pathname.startsWith('/console/')) throw refuse('page_unknown', { path: to });
+  const isOurs = (path: string) => path.startsWith('/console/');
+  // Only a path is parsed: it always can be, and what leads out of it is removed.
+  const { pathname, search } = new URL(isOurs(to) ? to : '/', 'http://localhost');
+  if (!isOurs(pathname)) throw refuse('page_unknown', { path: to });
   const { field } = list.ticks;
   const ticked = new URLSearchParams(tickedIn(list, asked).map((value) => [field, value])).toString();
   return [pathname + search, ticked].filter(Boolean).join(search === '' ? '?' : '&');

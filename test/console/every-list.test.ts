@@ -7,7 +7,7 @@ import { stateFeed } from '../../src/close/stated.ts';
 import { todayOf } from '../../src/config/today.ts';
 import { readList, readListSheet } from '../../src/console/list.tsx';
 import { openDispute } from '../../src/documents/disputes.ts';
-import { cellOf, type List, type ListQuery, readSums, sheetOf } from '../../src/lists/list.ts';
+import { cellOf, columnOf, type List, type ListQuery, readSums, sheetOf } from '../../src/lists/list.ts';
 import { Amount, sumsOf } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { createClient } from '../../src/partners/clients.ts';
@@ -137,6 +137,11 @@ describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list
     );
     expect(missing.map(([name]) => name)).toEqual([]);
     for (const name of Object.keys(list.columns)) expect(cellOf(list, name, row, seen().today)).toBeDefined();
+  });
+
+  test.runIf(list.page !== undefined)('has each heading of its page once', () => {
+    const headings = (list.page ?? []).map((name) => columnOf(list, name).heading).filter((heading) => heading !== '');
+    expect(headings).toEqual([...new Set(headings)]);
   });
 
   test('has the same rows in the file of its page as the command', async () => {

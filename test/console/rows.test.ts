@@ -138,6 +138,25 @@ test('a button of a list leads to pages of the console alone, with at most 200 r
   expect(wordsOf(refused)).toContain('select at most 200');
 });
 
+test('a button of the list leads only to pages of the console, whatever its address has in it', async () => {
+  const to = async (go: string) => {
+    const { status, location } = await shown(`/rows?${new URLSearchParams({ go })}`);
+    return [status, location];
+  };
+  expect(await to('/console/rows\r\nX: y')).toEqual([303, '/console/rowsX:%20y']);
+  for (const go of ['/console/../../etc', '//other.example/console/', 'https://other.example/', 'http://[']) {
+    expect([go, ...(await to(go))]).toEqual([go, 404, null]);
+  }
+});
+
+test('settings of the whole ledger are no form of who sees one partner alone', async () => {
+  const roles = { roles: ['finance'], partnerId: 'p-2' } as const;
+  const limited = await signedIn(served, await invite(world, 'lim@issuer.example', roles));
+  const form = '/actions/settings.adopt?section=holds&edit=yes';
+  expect((await shown(form, limited)).status).toBe(403);
+  expect((await shown(form)).status).toBe(200);
+});
+
 test('rows that were credited, reversed or disputed carry a mark, and have a tab', async () => {
   const numberOf = async (quoteId: string) =>
     Number(/Row (\d+)|aria-label="Select (\d+)"/.exec(await page(`/rows?quote=${quoteId}`))?.[2]);
