@@ -49,13 +49,20 @@ export function addActions({ screen, form: sent }: Routes): void {
   }
 }
 
+const filledIn = async (
+  tx: Transaction,
+  action: Action,
+  { reader, context }: Pick<Visit, 'reader' | 'context'>,
+  asked: URLSearchParams,
+) => (mayDo(reader, action.name, null) ? action.filled?.(tx, context, asked) : undefined);
+
 /** A form of a known thing is filled with what is in force. */
 async function formAsked(
   tx: Transaction,
   action: Action,
   { asked, context, reader, scope }: Visit,
 ): Promise<ActionRequest> {
-  const filled = mayDo(reader, action.name, null) ? await action.filled?.(tx, context, asked) : undefined;
+  const filled = await filledIn(tx, action, { reader, context }, asked);
   // What is in force for the whole ledger is shown to those who may read all of it.
   if (editsSection(asked) && scope !== null) {
     throw refuse('role_needed', { login: reader.login, role: action.role, all_partners: true });
@@ -92,8 +99,11 @@ async function formFilledAnew(action: Action, visit: Visit, form: URLSearchParam
   if (seen === null) return undefined;
   const fixed = new Set(form.get('fixed')?.split(' '));
   const asked = new URLSearchParams([...form].filter(([name]) => fixed.has(name)));
-  const anew = await visit.context.database.reading((tx) => formAsked(tx, action, { ...visit, asked }));
-  return anew.form.get(FILLED) === seen ? undefined : anew;
+  return visit.context.database.reading(async (tx) => {
+    const filled = await filledIn(tx, action, visit, asked);
+    const isSame = filled !== undefined && digestOfValues(filled) === seen;
+    return isSame ? undefined : formAsked(tx, action, { ...visit, asked });
+  });
 }
 
 const FORM_OUTDATED = {

@@ -25,6 +25,14 @@ export type RowToCorrect = Readonly<{
 /** The id of the reversal of a row that a person reverses. No row has two. */
 export const reversalId = (entryId: number): string => `${REVERSAL}${entryId}`;
 const REVERSAL = 'row-';
+/** SQL: the id of the reversal of the row `e` that a person reverses. */
+export const REVERSAL_ID = `'${REVERSAL}' || e.entry_id`;
+
+/** SQL: the credit notes `n` against invoices, with the events `a` that issued them and may name rows. */
+export const CREDITS = `live_documents n JOIN documents i ON i.document_id = n.credits AND n.document = 'credit_note'
+          JOIN audit_events a
+            ON a.subject = i.number AND a.action = 'invoice.credit' AND a.occurred_at = n.issued_at
+              AND a.details->>'reason' = n.reason`;
 
 /** SQL: whether the row `e` is a reversal that a person recorded. A feed sent all other rows. The index finds its ids. */
 export const isByPerson = (e: string): string =>
@@ -43,7 +51,7 @@ export const LEFT = `LATERAL (
                       (array_agg(reversal_id ORDER BY entry_id DESC) FILTER (WHERE is_own OR of_quote))[1] AS taken_by
                FROM (SELECT v.*, v.kind = 'reversal' AND v.requote_id IS NULL AND NOT ${isByPerson('v')} AS of_quote,
                             v.kind = 'reversal'
-                              AND CASE WHEN ${isByPerson('v')} THEN own_id(v) = '${REVERSAL}' || e.entry_id
+                              AND CASE WHEN ${isByPerson('v')} THEN own_id(v) = ${REVERSAL_ID}
                                        ELSE v.requote_id = e.requote_id END AS is_own
                      FROM ledger_rows v WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id) AS v) AS v)`;
 
@@ -54,16 +62,14 @@ const readingFrom = (source: string) => `
          CASE WHEN e.spot_price IS NOT NULL THEN l.partner_cut + l.invoice_amount END::text AS spot_price,
          CASE WHEN e.partner_cut IS NOT NULL THEN l.partner_cut END::text AS partner_cut,
          l.invoice_amount::text, e.order_reference,
-         (SELECT n.number FROM live_documents n JOIN documents i ON i.document_id = n.credits
-          JOIN audit_events a
-            ON a.subject = i.number AND a.action = 'invoice.credit' AND a.occurred_at = n.issued_at
-          WHERE n.document = 'credit_note' AND n.partner_id = e.partner_id AND n.currency = e.currency
-            AND a.details->>'reason' = n.reason AND a.details->'rows' @> to_jsonb(e.entry_id) LIMIT 1) AS credited_by,
+         (SELECT n.number FROM ${CREDITS}
+          WHERE n.partner_id = e.partner_id AND n.currency = e.currency
+            AND a.details->'rows' @> to_jsonb(e.entry_id) LIMIT 1) AS credited_by,
          coalesce(
            CASE WHEN l.partner_cut + l.invoice_amount = 0 THEN l.taken_by END,
            (SELECT h.reversal_id FROM held_rows h
             WHERE h.partner_id = e.partner_id AND h.kind = 'reversal'
-              AND own_id(h) = '${REVERSAL}' || e.entry_id)) AS reversed_by
+              AND own_id(h) = ${REVERSAL_ID})) AS reversed_by
   FROM ${source} AND e.entry_id = ANY (:ids::bigint[]) ORDER BY e.entry_id`;
 
 /** The rows with these numbers, without those of archived months. */

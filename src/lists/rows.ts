@@ -5,7 +5,7 @@ import { needQuotes, needRows } from '../archive/rows.ts';
 import { query, queryingFirst, queryingValue, type Transaction } from '../database/transaction.ts';
 import { BILLED_BY } from '../documents/billing.sql.ts';
 import { rowKindName } from '../documents/present.ts';
-import { LEFT } from '../documents/rows-to-correct.sql.ts';
+import { CREDITS, LEFT, REVERSAL_ID } from '../documents/rows-to-correct.sql.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
@@ -94,9 +94,8 @@ const COLUMNS = `partner_id, kind, quote_id, requote_id, reversal_id, enrollment
 const CORRECTIONS = `array_remove(ARRAY[
        CASE WHEN e.kind <> 'reversal' AND e.entry_id IN (
          SELECT jsonb_array_elements(a.details->'rows')::bigint
-         FROM audit_events a JOIN documents i ON i.number = a.subject JOIN live_documents n ON n.credits = i.document_id
-         WHERE a.action = 'invoice.credit' AND jsonb_exists(a.details, 'rows') AND n.document = 'credit_note'
-           AND a.occurred_at = n.issued_at AND a.details->>'reason' = n.reason) THEN 'credited' END,
+         FROM ${CREDITS}
+         WHERE jsonb_exists(a.details, 'rows')) THEN 'credited' END,
        CASE WHEN e.kind <> 'reversal' AND EXISTS (
          SELECT FROM ledger_rows v
          WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id AND v.kind = 'reversal') THEN (
@@ -104,7 +103,7 @@ const CORRECTIONS = `array_remove(ARRAY[
          FROM ${LEFT} AS l WHERE l.taken_by IS NOT NULL) END,
        CASE WHEN e.kind <> 'reversal' AND EXISTS (
          SELECT FROM undecided_rows h WHERE h.partner_id = e.partner_id AND h.kind = 'reversal'
-           AND h.reversal_id = 'row-' || e.entry_id) THEN 'reversal requested' END,
+           AND h.reversal_id = ${REVERSAL_ID}) THEN 'reversal requested' END,
        CASE WHEN e.kind <> 'reversal' AND e.entry_id IN (
          SELECT jsonb_array_elements(a.details->'rows')::bigint
          FROM open_invoice_disputes t JOIN audit_events a USING (event_id)) THEN 'disputed' END], NULL)`;
