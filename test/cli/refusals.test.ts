@@ -282,7 +282,7 @@ interface Case {
 const MAPPED = [
   ...['assets:receivable:billed', 'assets:receivable:unbilled', 'income:sales', 'expenses:partner-cut'],
   ...['assets:bank', 'liabilities:unapplied', 'liabilities:partner-credit'],
-].map((account) => ({ account, to: account.replaceAll(':', ' ') }));
+].map((account, at) => ({ account, to: `${1000 + at}` }));
 
 /** Exports July of a world for Xero with this map, or without any. */
 async function exportsGlOf(own: World, accounts: readonly object[] | undefined, ...args: string[]): Promise<Ran> {

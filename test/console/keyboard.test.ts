@@ -159,10 +159,10 @@ test('finance previews a month, closes it and finds what it made', async () => {
   await keys.page.waitForURL(/close\/2026-10$/);
   await keys.enter('Close October 2026', /./, '.');
   await keys.page.waitForURL(/preview$/);
-  await keys.page.getByRole('button', { name: 'Close October 2026' }).waitFor();
-  await keys.enter('Close October 2026', 'When it is done', '.');
+  const sign = 'Close October 2026 and e-mail 1 document';
+  await keys.page.getByRole('button', { name: sign }).waitFor();
   expect(await keys.text()).toContain('INV-2026-000013');
-  await keys.enter('Close months: issue and deliver their documents', 'October 2026', '.');
+  await keys.enter(sign, /October 2026/, '.');
   await keys.page.waitForURL(/close\/2026-10$/);
   await keys.page.getByText('Billed').first().waitFor();
   expect(await issued()).toMatchObject([{ amount_due: '310.00' }]);
@@ -184,7 +184,7 @@ test('finance asks for a void, and a second person approves it', async () => {
   await finance.page.keyboard.type('Sent twice');
   await finance.press('Enter');
   await finance.heading('When it is done');
-  await finance.enter('Void a document', /Approval requested/);
+  await finance.enter('Request approval: Void INV-2026-000009', /Approval requested/);
   expect((await books.balance('INV-2026-000009')).status).toBe('open');
 
   await approver.goTo('q', 'Work queue');
@@ -194,7 +194,7 @@ test('finance asks for a void, and a second person approves it', async () => {
   await approver.heading('1 item');
   await approver.press('j', 'Enter');
   await approver.page.waitForURL(/approvals\/\d+/);
-  await approver.enter('Approve and do it now', 'Done', '.');
+  await approver.enter('Approve and do it now', /^Done$/, '.');
   expect((await books.balance('INV-2026-000009')).status).toBe('void');
   await finance.page.context().close();
   await approver.page.context().close();
@@ -219,14 +219,14 @@ test('finance matches a wire to three invoices less a bank fee in one action, an
   const live = () =>
     books.sql<{ amount: string }>('SELECT a.amount::text FROM live_payment_applications a ORDER BY a.amount');
   expect(await live()).toEqual([]);
-  await keys.enter('Apply a payment to invoices', 'Done');
+  await keys.enter('Apply payment 1 to invoices', /^Done$/);
   expect(await live()).toEqual([{ amount: '840.00' }, { amount: '840.00' }, { amount: '1485.00' }]);
   await keys.enter('Payment 1', /Payment 1/);
   await keys.enter('Undo all', /Unapply a payment/, '.');
   await keys.tabTo('Reason');
   await keys.page.keyboard.type('wrong invoices');
   await keys.enter('Preview', 'When it is done');
-  await keys.enter('Unapply a payment from the invoices it paid', 'Done');
+  await keys.enter('Unapply payment 1 from the invoices it paid', /^Done$/);
   expect(await live()).toEqual([]);
   expect((await books.balance('INV-2026-000010')).balance).toBe('1500.00');
   await keys.page.context().close();
