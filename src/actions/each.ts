@@ -266,7 +266,7 @@ function reportMany(
 }
 
 /** `Void 2 documents`, of `Void a document`. */
-export const titleOfMany = (title: string, count: number) =>
+const titleOfMany = (title: string, count: number) =>
   title.replace(/\b(an?|the) (document|invoice|e-mail|bank line)\b/, (_words, _article, noun: string) =>
     plural(count, noun),
   );

@@ -26,6 +26,8 @@ import { isInPeriod } from '#people/scope';
 import { readSettingsChanges } from '#people/settings-changes';
 import { bankReconciliationSheet } from '#reports/bank-reconciliation';
 import { positionSheet, readPosition } from '#reports/position';
+import { taxSheet } from '#reports/tax';
+import { unearnedSheet } from '#reports/unearned';
 import { actionHref } from './action-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
@@ -58,7 +60,7 @@ import { AllPaymentsTab, BankLinesTab, PaymentActions, paymentsScreen, readPayme
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { ReportsMenu } from './screens/reports-menu.tsx';
-import { readTax, readUnearned, sheetOfTax, sheetOfUnearned, taxScreen, unearnedScreen } from './screens/revenue.tsx';
+import { readTax, readUnearned, taxScreen, unearnedScreen } from './screens/revenue.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readToday, todayScreen } from './screens/today.tsx';
@@ -239,13 +241,13 @@ function addReports(routes: Routes) {
     ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
     Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
   });
-  screen('/reports/tax', LEDGER, (tx, { query, today }) => readTax(tx, query, { today }), taxScreen, sheetOfTax);
+  screen('/reports/tax', LEDGER, (tx, { query, today }) => readTax(tx, query, { today }), taxScreen, taxSheet);
   screen(
     '/reports/unearned',
     LEDGER,
     (tx, { query, today }) => readUnearned(tx, query, { today }),
     unearnedScreen,
-    sheetOfUnearned,
+    unearnedSheet,
   );
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },

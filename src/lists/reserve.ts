@@ -5,9 +5,10 @@ import { Scope } from '#people/scope';
 import { BUCKETS, Bucket, readAging } from '#reports/aging';
 import { refuseFutureDay } from '#reports/future-day';
 import { DSO_DAYS } from '#reports/position';
-import { GROUPS, TOP_PAYERS } from '#reports/roll-forward.sql';
+import { TOP_PAYERS } from '#reports/roll-forward.sql';
 import { Amount, addDays, minorDigits, names } from '#values';
-import { choice, date, defineList, ListQuery, pageOf, partner, text } from './list.ts';
+import { date, defineList, ListQuery, pageOf, partner } from './list.ts';
+import { GROUP_VIEWS, rollForwardFilters } from './roll-forward.ts';
 
 type Buckets = Readonly<Record<Bucket, string>>;
 
@@ -34,13 +35,9 @@ const BETWEEN = ' · ';
 
 const filters = z.strictObject({
   asOf: date('As of', 'The open invoices at the end of this day. Default: today.').optional(),
-  group: choice(
-    'Group by',
-    'By partner (default), by the family of one payer, or all partners in one sum.',
-    GROUPS,
-  ).optional(),
+  group: rollForwardFilters.group,
   partner: partner('Only this partner or payer.', { value: 'id' }).optional(),
-  currency: text('Currency', 'Only this currency.').optional(),
+  currency: rollForwardFilters.currency,
 });
 type Filter = z.output<typeof filters>;
 
@@ -110,11 +107,7 @@ export const reserve = defineList({
   one: 'row',
   none: 'No invoice is open, and nothing was billed in the last 90 days.',
   filters,
-  views: [
-    ['By partner', {}],
-    ['By family', { group: 'family' }],
-    ['All partners', { group: 'all' }],
-  ],
+  views: GROUP_VIEWS,
   sorts: ['partner_id', 'partner_id'],
   columns: {
     partner_id: {},

@@ -27,6 +27,12 @@ export const rollForwardFilters = {
   currency: text('Currency', 'Only this currency.').optional(),
 };
 
+export const GROUP_VIEWS = [
+  ['By partner', {}],
+  ['By family', { group: 'family' }],
+  ['All partners', { group: 'all' }],
+] as const;
+
 const filters = z.strictObject(rollForwardFilters);
 type Filter = z.output<typeof filters>;
 type Asked = Omit<ListQuery<Filter>, 'sort'> & { readonly sort: string };
@@ -77,6 +83,8 @@ const openTo = ({ month: of, partner_id, currency, as_of }: RollForwardRow): Lin
     ? ['aging', { as_of, currency }]
     : [`partners/${encodeURIComponent(partner_id)}/statement`, { from: `${of}-01`, as_of }];
 
+const keyOf = ({ month: of, currency, partner_id }: RollForwardRow) => [of, currency, partner_id ?? ''].join(' ');
+
 const quiet = (movement: Movement, heading?: string) => ({
   ...(heading && { heading }),
   ...({ type: 'amount', look: 'quiet', bare: true, unlessZero: true } as const),
@@ -95,11 +103,7 @@ closing balance is compared with the aging at the end of its month.`,
   none: 'No partner has owed anything yet.',
   attention: (rows) => rows.some(differs),
   filters,
-  views: [
-    ['By partner', {}],
-    ['By family', { group: 'family' }],
-    ['All partners', { group: 'all' }],
-  ],
+  views: GROUP_VIEWS,
   sorts: ['-month', 'partner_id'],
   columns: {
     partner_id: {},
@@ -135,10 +139,8 @@ closing balance is compared with the aging at the end of its month.`,
   }),
   // Balances of different months have no sum.
   summed: MOVEMENTS,
-  key: ({ month: of, currency, partner_id }) => [of, currency, partner_id ?? ''].join(' '),
+  key: keyOf,
   keyed: 'text',
   read: async (tx: Transaction, asked: ListQuery<Filter, '-month' | 'partner_id'>) =>
-    pageOf(await readRows(tx, asked), asked, ({ month: of, currency, partner_id }) =>
-      [of, currency, partner_id ?? ''].join(' '),
-    ),
+    pageOf(await readRows(tx, asked), asked, keyOf),
 });

@@ -2,9 +2,9 @@ import { Card, Chip, Column, choiceAsked, DataTable, Downloads, dayAsked, Quiet,
 import { Transaction } from '#database/transaction';
 import { readPresentDay } from '#reports/balances.sql';
 import { refuseFutureDay } from '#reports/future-day';
-import { readTaxReport, taxSheet } from '#reports/tax';
+import { readTaxReport } from '#reports/tax';
 import { TAX_BASES, TaxLine } from '#reports/tax.sql';
-import { readUnearned as readUnearnedReport, unearnedSheet } from '#reports/unearned';
+import { readUnearned as readUnearnedReport } from '#reports/unearned';
 import { UnearnedLine } from '#reports/unearned.sql';
 import { lastDay, Month } from '#values';
 import { Verdict } from './aging.tsx';
@@ -26,9 +26,6 @@ export async function readUnearned(tx: Transaction, asked: Asked, { today }: { t
   await refuseFutureDay(tx, asOf, today);
   return readUnearnedReport(tx, asOf ?? (await readPresentDay(tx, today)));
 }
-
-export const sheetOfTax = taxSheet;
-export const sheetOfUnearned = unearnedSheet;
 
 const day = (label: string, name: string, value: string) => (
   <label class="field">

@@ -7,7 +7,7 @@ import { DateTime } from 'luxon';
 import { FieldProblem } from '#errors/refusals';
 import { Amount, isCurrency } from '#money';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { BankFile, BankFormat, linesOf } from './format.ts';
+import { BankFile, BankFormat, HEAD_BYTES, linesOf } from './format.ts';
 import { labelled, PAYER_ACCOUNT, PAYER_NAME } from './payer-labels.ts';
 import {
   BankLine,
@@ -31,7 +31,6 @@ export const bai2: BankFormat = {
 const SEVERAL_RECORDS = /(?<=\/)[ \t]*(?=(?:0[123]|16|49|88|98|99),)/;
 /** Only the text of a transaction (16, 88) may contain a slash and a record code too. */
 const IS_BLOCKED = /^(?:0[123]|49|98),[^\n]*\/[ \t]*(?:0[123]|16|49|88|98|99),/m;
-const HEAD_BYTES = 16 * 1024;
 
 /**
  * Some banks write several records on a line. The totals and counts of the trailers prove that the lines were split at

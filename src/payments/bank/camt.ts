@@ -8,7 +8,7 @@ import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
 import { date, Entry, EntryReader, ReadMoney } from './camt-entries.ts';
-import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
+import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding } from './format.ts';
 import { BankPart, BankStatement, invalidFile, Totals } from './statement.ts';
 import { attribute, child, EMPTY, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
 
@@ -185,7 +185,6 @@ class EntriesApart {
   }
 }
 
-const HEAD_BYTES = 16 * 1024;
 const NEWLINE = 0x0a;
 const ENDS_A_NAME = new Set<number | undefined>([...'> \t\r\n'].map((each) => each.charCodeAt(0)));
 const newlines = (text: string) => text.split('\n').length - 1;
@@ -313,7 +312,7 @@ interface EntrySum {
 }
 
 /** An xs:decimal may have a plus sign, and no digits before or after its point. */
-export function plainDecimal(text: string) {
+function plainDecimal(text: string) {
   const [, whole = '', fraction = ''] = /^\+?(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
   if (whole + fraction === '') return text;
   return `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;

@@ -8,7 +8,7 @@ import { BankCsvMap, knownBankMaps } from '#config/bank-csv';
 import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '#reading/limits';
-import { BankFile, BankFormat, decode } from './format.ts';
+import { BankFile, BankFormat, decode, HEAD_BYTES } from './format.ts';
 import {
   ambiguousAmount,
   BankLine,
@@ -84,7 +84,6 @@ function fits(map: BankCsvMap, { bytes }: BankFile) {
   }
 }
 
-const HEAD_BYTES = 16 * 1024;
 const LINE_END = /\r\n|\n|\r/;
 
 function readStatements(text: string, file: string, map: NamedMap) {

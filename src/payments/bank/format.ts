@@ -6,6 +6,9 @@ import { isUtf8 } from 'node:buffer';
 import { BankCsvMap } from '#config/bank-csv';
 import { BankPart, invalidFile } from './statement.ts';
 
+/** The part of a file that shows its format, even if a message is inside an envelope. */
+export const HEAD_BYTES = 16 * 1024;
+
 export type BankFile = Readonly<{
   name: string;
   bytes: Buffer;
@@ -60,19 +63,23 @@ export function markedEncoding([first, second, third]: Uint8Array) {
   return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'utf-16be' : undefined;
 }
 
+/** The file in an encoding in which an ASCII character is one byte: a text in UTF-16 is decoded as a whole. */
+export const withSingleBytes = (file: BankFile): Pick<BankFile, 'name' | 'bytes'> =>
+  markedEncoding(file.bytes)?.startsWith('utf-16')
+    ? { name: file.name, bytes: Buffer.from(decode(file, 'utf-16')) }
+    : file;
+
 const NEWLINE = 0x0a;
 
 /**
  * Yields the lines of a text in one of these encodings, in which a line feed is one byte, with the position after each
- * line. A text in UTF-16 is decoded as a whole.
+ * line.
  */
 export function* linesOf(
   file: BankFile,
   ...encodings: readonly string[]
 ): Generator<readonly [text: string, at: number]> {
-  const { name, bytes } = markedEncoding(file.bytes)?.startsWith('utf-16')
-    ? { name: file.name, bytes: Buffer.from(decode(file, 'utf-16')) }
-    : file;
+  const { name, bytes } = withSingleBytes(file);
   const [first, ...others] = encodings;
   const fitting = first === 'utf-8' && !isUtf8(bytes) ? others : encodings;
   for (let from = 0; from < bytes.length; ) {

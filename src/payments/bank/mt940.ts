@@ -6,16 +6,15 @@
  */
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
+import { Amount, isCurrency, isDate } from '#values';
 import { BankFile, BankFormat, linesOf } from './format.ts';
 import { readEntryText } from './mt940-text.ts';
 import {
-  ambiguousAmount,
+  amountIn,
   BankLine,
   BankPart,
   BankStatement,
   invalidFile,
-  isAmbiguousAmount,
   meaningful,
   methodInWords,
   references,
@@ -210,12 +209,8 @@ class MessageReader {
   }
 
   private money(written: string, line: number) {
-    if (isAmbiguousAmount(written, this.currency)) return this.complain(line, ambiguousAmount(written));
-    const [whole = '', fraction = ''] = written.split(/[,.]/);
-    const plain = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
-    if (amountProblem(plain, minorDigits(this.currency) as number) === undefined)
-      return Amount.of(plain, this.currency);
-    return this.complain(line, `'${written}' is not an amount in ${this.currency}`);
+    const amount = amountIn(this.currency, written);
+    return typeof amount === 'string' ? this.complain(line, amount) : amount;
   }
 
   private balance(tags: readonly string[], isOptional: boolean) {

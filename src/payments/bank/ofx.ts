@@ -5,18 +5,9 @@
 import { isUtf8 } from 'node:buffer';
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
-import { BankFile, BankFormat, decode, markedEncoding } from './format.ts';
-import {
-  ambiguousAmount,
-  BankLine,
-  BankStatement,
-  invalidFile,
-  isAmbiguousAmount,
-  meaningful,
-  methodInWords,
-  references,
-} from './statement.ts';
+import { isCurrency, isDate } from '#values';
+import { BankFile, BankFormat, decode, withSingleBytes } from './format.ts';
+import { amountIn, BankLine, BankStatement, invalidFile, meaningful, methodInWords, references } from './statement.ts';
 
 export const ofx: BankFormat = {
   name: 'ofx',
@@ -46,9 +37,7 @@ const hasOpenSection = (piece: Buffer) => piece.lastIndexOf('<![CDATA[') > piece
 function* piecesOf(file: BankFile): Generator<readonly [text: string, at: number]> {
   const declared = /^CHARSET:\s*(?:ISO-)?(8859-\d+|125\d)/m.exec(file.bytes.subarray(0, 1000).toString('latin1'))?.[1];
   const charset = (declared ?? '1252').replace(/^(?=8859)/, 'iso-').replace(/^(?=125)/, 'windows-');
-  const { name, bytes } = markedEncoding(file.bytes)?.startsWith('utf-16')
-    ? { name: file.name, bytes: Buffer.from(decode(file, 'utf-16')) }
-    : file;
+  const { name, bytes } = withSingleBytes(file);
   const encoding = isUtf8(bytes) ? 'utf-8' : charset;
   for (let from = 0; from < bytes.length; ) {
     let to = from;
@@ -204,16 +193,11 @@ class OfxReader {
     if (bookedOn === undefined) return this.complain(`'${of('DTPOSTED')}' is not a date (DTPOSTED)`, line);
     const stated = of('CURRENCY', 'CURSYM').toUpperCase() || currency;
     if (stated !== currency) return this.complain(`is in ${stated}, but the account is in ${currency}`, line);
-    if (isAmbiguousAmount(written, currency)) return this.complain(`${ambiguousAmount(written)} (TRNAMT)`, line);
-    const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d*)(?:[.,](\d*))?$/.exec(written) ?? [];
-    const decimal = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
-    if (whole + fraction === '' || amountProblem(decimal, minorDigits(currency) as number) !== undefined) {
-      return this.complain(`'${written}' is not an amount in ${currency}`, line);
-    }
-    const amount = Amount.of(decimal, currency);
+    const amount = amountIn(currency, written);
+    if (typeof amount === 'string') return this.complain(`${amount} (TRNAMT)`, line);
     // A transaction with the amount zero is a remark of the bank.
     if (amount.isZero()) return undefined;
-    const direction = sign === '-' ? 'debit' : 'credit';
+    const direction = written.startsWith('-') ? 'debit' : 'credit';
     if ((direction === 'debit' ? CREDITS : DEBITS).has(type)) {
       return this.complain(`the amount ${written} contradicts the type ${type}`, line);
     }

@@ -9,7 +9,7 @@ import { refuseTooMany } from '#reading/limits';
 import { bai2 } from './bai2.ts';
 import { camt052, camt053, camt054 } from './camt.ts';
 import { csv } from './csv.ts';
-import { BankFile, BankFormat } from './format.ts';
+import { BankFile, BankFormat, HEAD_BYTES } from './format.ts';
 import { mt940, mt942 } from './mt940.ts';
 import { ofx } from './ofx.ts';
 import { BankPart, BankStatement, invalidFile, statementsOf } from './statement.ts';
@@ -18,9 +18,6 @@ import { isZip, unzipped } from './zip.ts';
 
 /** The formats, in the order in which they are tried. */
 export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt052, camt054, mt940, mt942, ofx, camt053, csv];
-
-/** The part of a file that shows its format, even if a message is inside an envelope. */
-const HEAD_BYTES = 16 * 1024;
 
 export type ReadBankFile = Readonly<{
   format: string;

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { FieldProblem, refuse } from '#errors/refusals';
-import { Amount, minorDigits } from '#money';
+import { Amount, amountProblem, minorDigits } from '#money';
 import { Method } from '#payments/enums';
 import { PROBLEMS_TOLD } from '#reading/limits';
 
@@ -114,6 +114,16 @@ export const isAmbiguousAmount = (written: string, currency: string) =>
   (minorDigits(currency) as number) < 3 && /^[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+$/.test(written);
 
 export const ambiguousAmount = (written: string) => `'${written}' may have thousands or decimals after its separator`;
+
+/** Returns an amount without its sign, which has a comma or a point before its decimals, or why it is none. */
+export function amountIn(currency: string, written: string): Amount | string {
+  if (isAmbiguousAmount(written, currency)) return ambiguousAmount(written);
+  const [, whole = '', fraction = ''] = /^[+-]?(\d*)(?:[.,](\d*))?$/.exec(written) ?? [];
+  const decimal = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
+  return whole + fraction === '' || amountProblem(decimal, minorDigits(currency) as number) !== undefined
+    ? `'${written}' is not an amount in ${currency}`
+    : Amount.of(decimal, currency);
+}
 
 export class Totals {
   private readonly problems: FieldProblem[] = [];
