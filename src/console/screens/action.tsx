@@ -16,7 +16,6 @@ import { EDIT, editsSection, SectionFields } from '#console/section-form';
 import { RowToCorrect } from '#documents/rows-to-correct.sql';
 import { FieldProblem, Refusal } from '#errors/refusals';
 import { groupThousands } from '#money';
-import { plural } from '#values';
 import { Effect, ReportText } from './effect.tsx';
 import { USERS } from './people.tsx';
 
@@ -385,13 +384,11 @@ const buttonOf = (asked: ActionRequest, { report, approvers }: Preview) =>
 /** The action's title with the name of the thing that it is done to: `Void INV-2026-000012`. */
 function titleNaming(asked: ActionRequest) {
   const { action, form } = asked;
-  const given = (name: string) => form.getAll(name).filter((each) => each !== '');
-  const things = given('number').length > 0 ? given('number') : given('paymentId');
+  const [thing] = [...form.getAll('number'), ...form.getAll('paymentId')].filter((each) => each !== '');
   const title = partOf(asked)?.title ?? action.title;
-  return title.replace(/\ban? (document|invoice|payment)\b/, (words, noun: string) => {
-    if (things.length > 1) return plural(things.length, noun);
-    return things[0] === undefined ? words : `${noun === 'payment' ? 'payment ' : ''}${things[0]}`;
-  });
+  return title.replace(/\ban? (document|invoice|payment)\b/, (words, noun: string) =>
+    thing === undefined ? words : `${noun === 'payment' ? 'payment ' : ''}${thing}`,
+  );
 }
 
 type Link = Readonly<{
