@@ -740,7 +740,8 @@ export const ACTIONS: readonly Action[] = [
       invoiceResend,
       ({ number }) => ({ number: [number] }),
       // Once in four of any document, so that it is refused too.
-      ({ email, number }) => email?.status === 'sent' || Number(number.slice(-1)) % 4 === 0,
+      ({ email, status, number }) =>
+        (status !== 'void' && ['sent', 'failed'].includes(email?.status ?? '')) || Number(number.slice(-1)) % 4 === 0,
     ),
   },
   {
