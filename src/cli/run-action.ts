@@ -35,7 +35,7 @@ export async function runCommand<Input>(
   flags: RunFlags = {},
 ): Promise<number> {
   const report = await reported(context, action, input, flags);
-  const text = `${await inFull(report)}${flags.dryRun ? '\n\nPreview only: nothing was written.' : ''}`;
+  const text = await inFull(report);
   context.output.print(report.json, () => text);
   for (const note of report.notes ?? []) context.output.note(note);
   return report.attention ? EXIT.attention : EXIT.done;
@@ -50,7 +50,10 @@ export async function reported<Input, Result, Followed, Json>(
 ): Promise<Report<Json>> {
   const wide = { ...context, width: outputWidth() };
   showReading(context.output);
-  if (dryRun) return (await previewAction({ ...wide, forecast: true }, action, input)).report;
+  if (dryRun) {
+    const { report } = await previewAction({ ...wide, forecast: true }, action, input);
+    return { ...report, text: `${report.text}\n\nPreview only: nothing was written.` };
+  }
   return withNotes(context.output, deliver && action.after !== undefined, (heard) =>
     runAction(wide, action, input, { deliver, ...heard }),
   );

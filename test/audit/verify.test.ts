@@ -41,7 +41,11 @@ let stripe: StripeStandIn;
 beforeAll(async () => {
   stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
   world = await openWorld({ stripe: stripe.url, logKey: LOG_KEY });
-  world.settings = { ...world.settings, payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] } };
+  world.settings = {
+    ...world.settings,
+    payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] },
+    recognition: 'over_cover',
+  };
   owner = openOwner(world);
   const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
   const other = quote({
@@ -60,7 +64,6 @@ beforeAll(async () => {
   await world.rows([reversal(first, { accepted_at: '2026-08-02T12:00:00Z', ...full }), quote({ partner_id: 'p-2' })]);
   await world.close();
   world.at('2026-10-01T10:00:00Z');
-  world.settings = { ...world.settings, recognition: 'over_cover' };
   const cover = { cover_from: '2026-09-02', cover_to: '2027-09-01' };
   await world.rows([quote({ accepted_at: '2026-09-02T12:00:00Z', ...cover })]);
   await sellThroughProcessor(world, '2026-09-02');

@@ -87,9 +87,8 @@ async function exportGeneralLedger(context: CommandContext, options: Options) {
         return last === undefined ? [] : readFiles(tx, { id: last.gl_export_id });
       });
   const written = await writeFiles(out, files);
-  output.print(
-    { ...json, ...(dryRun && { dry_run: true }), written },
-    () => `${report.text}\n\n${dryRun ? 'Preview only: nothing was written.' : wrote(written)}`,
+  output.print({ ...json, ...(dryRun && { dry_run: true }), written }, () =>
+    dryRun ? report.text : `${report.text}\n\n${wrote(written)}`,
   );
   return report.attention ? EXIT.attention : EXIT.done;
 }
