@@ -563,13 +563,14 @@ CREATE FUNCTION cover_of(e ledger_rows) RETURNS TABLE (begins date, ends date) S
 $$;
 
 -- An amount divided into the months of its days. A part is the difference of what is earned up to its month and before
--- it, each rounded once, so the parts add up to the amount.
+-- it, each rounded once, half away from zero, so the parts add up to the amount, and a reversal to its sale. The division
+-- has ten digits after the point, because it has only four for the largest amounts, and could round to a half.
 CREATE FUNCTION parts_of(amount numeric, digits integer, begins date, ends date)
 RETURNS TABLE (month text, part numeric) STABLE LANGUAGE sql AS $$
   SELECT to_char(b.begins, 'YYYY-MM') COLLATE "C",
          round(amount * least((b.begins + interval '1 month')::date - $3, d.days) / d.days, digits)
            - round(amount * greatest(b.begins::date - $3, 0) / d.days, digits)
-  FROM (SELECT $4 - $3 + 1 AS days) AS d
+  FROM (SELECT ($4 - $3 + 1)::numeric(15, 10) AS days) AS d
   CROSS JOIN LATERAL generate_series(date_trunc('month', $3), $4, '1 month') AS b (begins)
 $$;
 

@@ -1,4 +1,4 @@
--- Facts: SHA-256 fbd202f0e75eb5f504ff557125d4326685b9b57fc6da021dc22f650c4becc850, without the role reckoner_app f6c434b3a573b0a0120c62e854451155d8a332303eb3787fdb2dfb4302c8825b
+-- Facts: SHA-256 7e17e62fb86bf49379ab5a298d19390bf34c069e73438d0df868f82b3664fc0d, without the role reckoner_app 4218cbb96526998a89a8c08336f53a41395ae0fe40b55136a827f3dd77dbb1d6
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
