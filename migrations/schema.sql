@@ -1,4 +1,4 @@
--- Facts: SHA-256 7e17e62fb86bf49379ab5a298d19390bf34c069e73438d0df868f82b3664fc0d, without the role reckoner_app 4218cbb96526998a89a8c08336f53a41395ae0fe40b55136a827f3dd77dbb1d6
+-- Facts: SHA-256 a04feb528a0ee335d09c43613851ee3c8ff5b4402f613e6f656ca4c68592d7b1, without the role reckoner_app 1a7fe88e7e27ecbac387875ebe8f266a96b511550c5a51fdcaee1b261ee1699e
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
