@@ -548,7 +548,8 @@ CREATE TABLE revenue_schedules (
 );
 CALL make_fact('revenue_schedules');
 
--- The days of cover of a row: its own, or those of its sale; a pro rata reversal has the days after its own day.
+-- The days of cover of a row: its own, or those of the requote that it names, or of the quote. A pro rata reversal has the
+-- days after its own day.
 CREATE FUNCTION cover_of(e ledger_rows) RETURNS TABLE (begins date, ends date) STABLE LANGUAGE sql AS $$
   SELECT coalesce(e.cover_from, least(greatest(s.cover_from, s.judged_on + 1), s.cover_to)),
          CASE WHEN e.cover_from IS NULL THEN s.cover_to ELSE e.cover_to END
