@@ -605,13 +605,14 @@ RETURNS TABLE (partner_id text, policy_id text, currency text, release_month tex
     WHERE e.posted_month > coalesce(after, '') AND e.posted_month <= billed_month AND e.invoice_amount <> 0
       AND (e.kind <> 'quote_accepted' OR e.cover_to IS NOT NULL)
   ), later AS MATERIALIZED (
-    SELECT b.e, p.month, sum(p.part) AS part
+    SELECT (b.e).partner_id, (b.e).policy_id, (b.e).currency, p.month, sum(p.part) AS part
     FROM billed b
     CROSS JOIN LATERAL rows_of_sale((b.e).partner_id, (b.e).quote_id) AS o
     CROSS JOIN LATERAL cover_of(o) AS c
     CROSS JOIN LATERAL parts_of(o.invoice_amount, minor_digits(o.currency), c.begins, c.ends) AS p
-    WHERE o.entry_id < (b.e).entry_id AND o.entry_id > b.back_after AND c.ends < c.begins + 18263 AND p.month > billed_month
-    GROUP BY 1, 2
+    WHERE b.back_after IS NOT NULL AND o.entry_id < (b.e).entry_id AND o.entry_id > b.back_after
+      AND c.ends < c.begins + 18263 AND p.month > billed_month
+    GROUP BY 1, 2, 3, 4
   ), parts AS (
     SELECT r.partner_id, r.policy_id, r.currency, greatest(p.month, billed_month) AS month, r.times * p.part AS part
     FROM (
@@ -624,7 +625,7 @@ RETURNS TABLE (partner_id text, policy_id text, currency text, release_month tex
     SELECT (e).partner_id, (e).policy_id, (e).currency, billed_month, (e).invoice_amount FROM billed
     WHERE back_after IS NOT NULL
     UNION ALL
-    SELECT (l.e).partner_id, (l.e).policy_id, (l.e).currency, m.month, m.part
+    SELECT l.partner_id, l.policy_id, l.currency, m.month, m.part
     FROM later l CROSS JOIN LATERAL (VALUES (l.month, -l.part), (billed_month, l.part)) AS m (month, part)
   )
   SELECT partner_id, policy_id, currency, month, sum(part) FROM parts GROUP BY 1, 2, 3, 4 HAVING sum(part) <> 0

@@ -1,4 +1,4 @@
--- Facts: SHA-256 a04feb528a0ee335d09c43613851ee3c8ff5b4402f613e6f656ca4c68592d7b1, without the role reckoner_app 1a7fe88e7e27ecbac387875ebe8f266a96b511550c5a51fdcaee1b261ee1699e
+-- Facts: SHA-256 82ef42007a81e9e7106dc7dc5ee79c5632092e6c0b84c3d2921136d2844a2062, without the role reckoner_app 913f18b7fdda4813d9d6fdad71afe1c9e8aa7a01e2407c05d8950785c81d51bf
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

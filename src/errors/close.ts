@@ -180,9 +180,9 @@ export const CLOSE = {
   ),
   taxed_documents_void: refused<{ month: string; documents: readonly { number: string; month: string }[] }>((f) =>
     says(
-      `The books of ${f.month} cannot be closed while ${inShort(f.documents.map(({ number }) => number))} ` +
-        `${f.documents.length === 1 ? 'is' : 'are'} void without a replacement: the books would have the sales without ` +
-        'their tax.',
+      `The books of ${f.month} cannot be closed while ${plural(f.documents.length, 'taxed document')} ` +
+        `(${inShort(f.documents.map(({ number }) => number))}) ${f.documents.length === 1 ? 'is' : 'are'} void without ` +
+        'a replacement: the books would have the sales without their tax.',
       ...[...new Set(f.documents.map(({ month }) => month))].map((month) =>
         toDo(`Issue the replacements of ${month}`, 'invoice.rerun', { month }),
       ),

@@ -1650,7 +1650,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   taxed_documents_void: {
     when: 'the taxed invoice of July is void and not replaced',
     exit: 3,
-    says: /books of 2026-07 cannot be closed while INV-2026-000001 is void without a replacement: .*invoice rerun --month 2026-07/,
+    says: /books of 2026-07 cannot be closed while 1 taxed document \(INV-2026-000001\) is void without a replacement: .*invoice rerun --month 2026-07/,
     run: async () => {
       const own = await openWorld();
       const rules = [{ category: 'standard', rate: '19' }];
