@@ -548,7 +548,8 @@ CREATE TABLE revenue_schedules (
 );
 CALL make_fact('revenue_schedules');
 
--- The days of cover of a row: its own, or those of its sale; a pro rata reversal has the days after its own day.
+-- The days of cover of a row: its own, or those of the requote that it names, or of the quote. A pro rata reversal has the
+-- days after its own day.
 CREATE FUNCTION cover_of(e ledger_rows) RETURNS TABLE (begins date, ends date) STABLE LANGUAGE sql AS $$
   SELECT coalesce(e.cover_from, least(greatest(s.cover_from, s.judged_on + 1), s.cover_to)),
          CASE WHEN e.cover_from IS NULL THEN s.cover_to ELSE e.cover_to END
@@ -563,13 +564,14 @@ CREATE FUNCTION cover_of(e ledger_rows) RETURNS TABLE (begins date, ends date) S
 $$;
 
 -- An amount divided into the months of its days. A part is the difference of what is earned up to its month and before
--- it, each rounded once, so the parts add up to the amount.
+-- it, each rounded once, half away from zero, so the parts add up to the amount, and a reversal to its sale. The division
+-- has ten digits after the point, because it has only four for the largest amounts, and could round to a half.
 CREATE FUNCTION parts_of(amount numeric, digits integer, begins date, ends date)
 RETURNS TABLE (month text, part numeric) STABLE LANGUAGE sql AS $$
   SELECT to_char(b.begins, 'YYYY-MM') COLLATE "C",
          round(amount * least((b.begins + interval '1 month')::date - $3, d.days) / d.days, digits)
            - round(amount * greatest(b.begins::date - $3, 0) / d.days, digits)
-  FROM (SELECT $4 - $3 + 1 AS days) AS d
+  FROM (SELECT ($4 - $3 + 1)::numeric(15, 10) AS days) AS d
   CROSS JOIN LATERAL generate_series(date_trunc('month', $3), $4, '1 month') AS b (begins)
 $$;
 
@@ -603,13 +605,14 @@ RETURNS TABLE (partner_id text, policy_id text, currency text, release_month tex
     WHERE e.posted_month > coalesce(after, '') AND e.posted_month <= billed_month AND e.invoice_amount <> 0
       AND (e.kind <> 'quote_accepted' OR e.cover_to IS NOT NULL)
   ), later AS MATERIALIZED (
-    SELECT b.e, p.month, sum(p.part) AS part
+    SELECT (b.e).partner_id, (b.e).policy_id, (b.e).currency, p.month, sum(p.part) AS part
     FROM billed b
     CROSS JOIN LATERAL rows_of_sale((b.e).partner_id, (b.e).quote_id) AS o
     CROSS JOIN LATERAL cover_of(o) AS c
     CROSS JOIN LATERAL parts_of(o.invoice_amount, minor_digits(o.currency), c.begins, c.ends) AS p
-    WHERE o.entry_id < (b.e).entry_id AND o.entry_id > b.back_after AND c.ends < c.begins + 18263 AND p.month > billed_month
-    GROUP BY 1, 2
+    WHERE b.back_after IS NOT NULL AND o.entry_id < (b.e).entry_id AND o.entry_id > b.back_after
+      AND c.ends < c.begins + 18263 AND p.month > billed_month
+    GROUP BY 1, 2, 3, 4
   ), parts AS (
     SELECT r.partner_id, r.policy_id, r.currency, greatest(p.month, billed_month) AS month, r.times * p.part AS part
     FROM (
@@ -622,7 +625,7 @@ RETURNS TABLE (partner_id text, policy_id text, currency text, release_month tex
     SELECT (e).partner_id, (e).policy_id, (e).currency, billed_month, (e).invoice_amount FROM billed
     WHERE back_after IS NOT NULL
     UNION ALL
-    SELECT (l.e).partner_id, (l.e).policy_id, (l.e).currency, m.month, m.part
+    SELECT l.partner_id, l.policy_id, l.currency, m.month, m.part
     FROM later l CROSS JOIN LATERAL (VALUES (l.month, -l.part), (billed_month, l.part)) AS m (month, part)
   )
   SELECT partner_id, policy_id, currency, month, sum(part) FROM parts GROUP BY 1, 2, 3, 4 HAVING sum(part) <> 0

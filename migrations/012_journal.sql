@@ -15,6 +15,11 @@
 CREATE FUNCTION tax_point(purpose text, month text) RETURNS date STABLE LANGUAGE sql
 RETURN CASE purpose WHEN 'month' THEN last_day(month) END;
 
+-- The day on which the tax of a document is entered, or taken out: its tax point, or the day of the issue or the void itself
+-- if the document has no tax point or its books were closed before.
+CREATE FUNCTION tax_entry_on(tax_point date, entry_on date, reopened_on date) RETURNS date STABLE LANGUAGE sql
+RETURN CASE WHEN tax_point IS NULL OR reopened_on > tax_point THEN entry_on ELSE tax_point END;
+
 -- A document's amounts by account, and its tax by country, category and rate (DE:standard:19). A positive amount is
 -- debited to the account. Amounts of invoices are positive, and amounts of credit notes are negative. With tax, one amount
 -- of a document can have the opposite sign of the total.
@@ -67,8 +72,7 @@ CREATE VIEW journal_entries (
 ) AS
 
 SELECT CASE WHEN d.tax_point IS NULL THEN 'document_issued' ELSE 'document_taxed' END, d.document_id,
-       CASE WHEN d.tax_point IS NULL THEN d.entry_on ELSE greatest(d.tax_point, d.reopened_on) END,
-       coalesce(d.tax_point, d.issued_on),
+       tax_entry_on(d.tax_point, d.entry_on, d.reopened_on), coalesce(d.tax_point, d.issued_on),
        CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
        CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
@@ -79,8 +83,7 @@ FROM document_amounts d
 UNION ALL
 -- While the books of the tax point are open, a void takes the tax out of them, and the replacement enters its own there.
 SELECT CASE WHEN d.tax_point IS NULL THEN 'document_voided' ELSE 'document_untaxed' END, d.document_id,
-       CASE WHEN d.tax_point IS NULL THEN v.entry_on ELSE greatest(d.tax_point, v.reopened_on) END,
-       coalesce(d.tax_point, v.voided_on),
+       tax_entry_on(d.tax_point, v.entry_on, v.reopened_on), coalesce(d.tax_point, v.voided_on),
        CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
        CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
        CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,

@@ -1,4 +1,4 @@
--- Facts: SHA-256 fbd202f0e75eb5f504ff557125d4326685b9b57fc6da021dc22f650c4becc850, without the role reckoner_app f6c434b3a573b0a0120c62e854451155d8a332303eb3787fdb2dfb4302c8825b
+-- Facts: SHA-256 82ef42007a81e9e7106dc7dc5ee79c5632092e6c0b84c3d2921136d2844a2062, without the role reckoner_app 913f18b7fdda4813d9d6fdad71afe1c9e8aa7a01e2407c05d8950785c81d51bf
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

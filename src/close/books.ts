@@ -2,7 +2,7 @@
  * Closes the books of a month, which is the second of its two closes. After this close, no facts are dated in the
  * month, and the trial balance of the month is stored. For ledger rows, the billing close decides instead (`close.ts`).
  * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind, bank_feed_gap,
- * possible_duplicates_open, bank_account_unknown.
+ * possible_duplicates_open, taxed_documents_void, bank_account_unknown.
  */
 import { Settings } from '#config/settings';
 import { atOneInstant, todayOf } from '#config/today';
@@ -28,6 +28,7 @@ import {
   readBooksState,
   readClosedWithout,
   readPossibleDuplicates,
+  readTaxedVoids,
 } from './books.sql.ts';
 
 export type BooksRequest = Readonly<{
@@ -101,6 +102,9 @@ export async function findObstacles(tx: Transaction, { environment, settings }: 
   // Until finance decides, the books count each possible duplicate as a separate payment.
   const payments = await readPossibleDuplicates(tx, { day: lastDay(month) });
   if (payments.length > 0) obstacles.push(refuse('possible_duplicates_open', { month, payments }));
+  // The replacement of such a document would enter its tax in a later month.
+  const documents = await readTaxedVoids(tx, { month });
+  if (documents.length > 0) obstacles.push(refuse('taxed_documents_void', { month, documents }));
   return obstacles;
 }
 

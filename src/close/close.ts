@@ -140,7 +140,7 @@ export async function closeNext(tx: Transaction, given: IssueContext, request: C
   await settleWeAre(tx, context.settings);
   const previous = await readLastClosed(tx);
   const { recognition } = context.settings;
-  if (previous !== null) await refuseOtherRecognition(tx, previous, recognition);
+  await refuseOtherRecognition(tx, recognition);
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
   // The missing feeds are read even if the settings allow them, because the close records which feeds were missing.
@@ -176,9 +176,9 @@ export async function closeNext(tx: Transaction, given: IssueContext, request: C
 }
 
 /** Reversals take back what the close of their sale divided, so the first close fixes when sales are income. */
-async function refuseOtherRecognition(tx: Transaction, previous: Month, asked: Settings['recognition']) {
-  const { recorded } = await readRecognition(tx, { month: previous });
-  if (recorded !== asked) throw refuse('recognition_fixed', { asked, recorded });
+async function refuseOtherRecognition(tx: Transaction, asked: Settings['recognition']) {
+  const { recorded } = await readRecognition(tx);
+  if (recorded !== null && recorded !== asked) throw refuse('recognition_fixed', { asked, recorded });
 }
 
 /** The program's version, and the SHA-256 of the schema's objects in the database (src/database/schema.ts). */

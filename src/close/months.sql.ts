@@ -52,10 +52,11 @@ export const insertRevenueSchedules = executing<{ month: Month; previous: Month 
   FROM covered_parts(:previous::text, :month)
   ORDER BY partner_id COLLATE "C", policy_id COLLATE "C", currency, release_month`);
 
-/** When sales are income by the close of a month: its event states only "over_cover". */
-export const readRecognition = queryingOne<{ recorded: Settings['recognition'] }, { month: Month }>(`
-  SELECT coalesce(max(details ->> 'recognition'), 'at_sale') AS recorded
-  FROM audit_events WHERE action = 'month.close' AND subject = :month`);
+/** When sales are income by the last close, whose event states only "over_cover"; null before the first close. */
+export const readRecognition = queryingOne<{ recorded: Settings['recognition'] | null }>(`
+  SELECT CASE WHEN c.month IS NOT NULL THEN coalesce(e.details ->> 'recognition', 'at_sale') END AS recorded
+  FROM (SELECT max(month) AS month FROM closed_months) AS c
+  LEFT JOIN audit_events e ON e.action = 'month.close' AND e.subject = c.month`);
 
 export async function readIssueDays(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
   const rows = await query<{ month: Month; issued_on: string }>(

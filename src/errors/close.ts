@@ -1,6 +1,6 @@
 import { fieldName } from '#field-names';
 import { Remedy, SEE, toDo, toRun } from '#remedy';
-import { counted, plural } from '#text';
+import { counted, inShort, plural } from '#text';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
 /** A partner's rows of an open month and the receipts of its rows, which differ. */
@@ -176,6 +176,16 @@ export const CLOSE = {
       `The books of ${f.month} cannot be closed while ${f.payments.join(', ')} may be ` +
         `${f.payments.length === 1 ? 'a duplicate' : 'duplicates'}: the same money would count twice.`,
       { ...SEE.exceptions, label: 'See how to decide' },
+    ),
+  ),
+  taxed_documents_void: refused<{ month: string; documents: readonly { number: string; month: string }[] }>((f) =>
+    says(
+      `The books of ${f.month} cannot be closed while ${plural(f.documents.length, 'taxed document')} ` +
+        `(${inShort(f.documents.map(({ number }) => number))}) ${f.documents.length === 1 ? 'is' : 'are'} void without ` +
+        'a replacement: the books would have the sales without their tax.',
+      ...[...new Set(f.documents.map(({ month }) => month))].map((month) =>
+        toDo(`Issue the replacements of ${month}`, 'invoice.rerun', { month }),
+      ),
     ),
   ),
 

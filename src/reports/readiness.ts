@@ -4,6 +4,7 @@
  */
 
 import { readApprovers } from '#approvals/requests.sql';
+import { readRecognition } from '#close/months.sql';
 import { accountKeyVariable, Environment } from '#config/environment';
 import { instructionsFor } from '#config/instructions';
 import { LOG_SIGNING_KEY_FILE } from '#config/log-key';
@@ -61,7 +62,7 @@ export async function readReadiness(
   const { limits } = provider;
   return {
     missing: [
-      ...settingsGaps(settings, await recordedOtherwise(tx, settings)),
+      ...settingsGaps(settings, await recordedOtherwise(tx, settings), await readRecognition(tx)),
       ...approvalGaps(settings, environment, await readApprovers(tx, { partnerIds: null, besides: null })),
       ...adoptionGaps({ environment, settings }),
       ...proxyGaps(environment, settings),
@@ -85,10 +86,17 @@ export async function readReadiness(
   };
 }
 
-function settingsGaps(settings: Settings, recorded: Settings['we_are'] | null): Gap[] {
+function settingsGaps(
+  settings: Settings,
+  recorded: Settings['we_are'] | null,
+  { recorded: recognition }: Awaited<ReturnType<typeof readRecognition>>,
+): Gap[] {
   const gaps = missingSettings(settings).map(({ path, needs }): Gap => ({ scope: 'settings', id: path, needs }));
   if (recorded !== null) {
     gaps.push({ scope: 'settings', id: 'we_are', needs: `"${recorded}", as this ledger's rows are posted` });
+  }
+  if (recognition !== null && recognition !== settings.recognition) {
+    gaps.push({ scope: 'settings', id: 'recognition', needs: `"${recognition}", as this ledger's months were closed` });
   }
   if (/^http:/.test(settings.public_url)) {
     gaps.push({

@@ -17,8 +17,7 @@ export type TaxLine = Readonly<{
 }>;
 
 /**
- * The day by which a document belongs to a period: the entry of its tax, which is the tax point unless its books were
- * closed, or its issue.
+ * The day by which a document belongs to a period: the entry of its tax (`tax_entry_on()`), or its issue.
  */
 export const TAX_BASES = ['tax-point', 'issued'] as const;
 export type TaxPeriod = Readonly<{ from: string; to: string; by: (typeof TAX_BASES)[number] }>;
@@ -52,6 +51,6 @@ export const readTaxLines = querying<TaxLine, TaxPeriod>(`
   CROSS JOIN LATERAL (
     SELECT sum(l.invoice_amount) AS amount FROM document_lines l
     WHERE l.document_id = t.document_id AND l.tax = t.position AND l.month < n.month) AS e
-  WHERE CASE WHEN :by = 'issued' OR s.tax_point IS NULL THEN d.entry_on ELSE greatest(s.tax_point, d.reopened_on) END
+  WHERE CASE :by WHEN 'issued' THEN d.entry_on ELSE tax_entry_on(s.tax_point, d.entry_on, d.reopened_on) END
     BETWEEN :from::date AND :to::date
   GROUP BY t.country, t.category, t.rate, t.currency ORDER BY t.country, t.currency, t.category, t.rate DESC`);

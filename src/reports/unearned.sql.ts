@@ -15,7 +15,7 @@ export type UnearnedLine = Readonly<{
 /** What closed months billed by a day and later months earn. A part is earned at the end of its month. */
 export const readUnearnedLines = querying<UnearnedLine, { asOf: string }>(`
   SELECT s.partner_id, p.name, s.policy_id, s.currency, sum(s.amount) AS unearned,
-         coalesce(sum(s.amount) FILTER (WHERE last_day(s.release_month) <= :asOf::date + interval '1 year'), 0)
+         coalesce(sum(s.amount) FILTER (WHERE last_day(s.release_month) < :asOf::date + 1 + interval '1 year'), 0)
            AS within_a_year,
          max(s.release_month) AS earned_by
   FROM revenue_schedules s JOIN partners p USING (partner_id)

@@ -577,7 +577,7 @@ SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on,
 FROM papers d WHERE d.document <> 'statement'
 UNION ALL
 SELECT CASE d.purpose WHEN 'month' THEN 'document_taxed' ELSE 'document_issued' END, d.log_no,
-       CASE WHEN d.purpose <> 'month' THEN d.entry_on WHEN o.reopened_on > m.last_day THEN o.reopened_on ELSE m.last_day END,
+       CASE WHEN d.purpose <> 'month' OR o.reopened_on > m.last_day THEN d.entry_on ELSE m.last_day END,
        CASE d.purpose WHEN 'month' THEN m.last_day ELSE d.issued_on END, d.partner_id, d.currency, d.sign * t.tax,
        CASE WHEN d.purpose = 'month' THEN 'assets:receivable:unbilled'
             WHEN d.document = 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
@@ -586,11 +586,10 @@ SELECT CASE d.purpose WHEN 'month' THEN 'document_taxed' ELSE 'document_issued' 
 FROM document_taxes t JOIN papers d USING (document_id) JOIN rates r ON r.rate = t.rate
 JOIN documents o ON o.document_id = d.document_id JOIN months m ON m.month = d.month
 WHERE d.document <> 'statement';
--- While the books of the tax point are open, a void takes the tax out of them.
+-- While the books of the tax point are open, a void takes the tax out of them; afterwards on its own day.
 CREATE TABLE void_entries AS
 SELECT CASE e.fact WHEN 'document_taxed' THEN 'document_untaxed' ELSE 'document_voided' END AS fact, v.log_no,
-       CASE WHEN e.fact <> 'document_taxed' THEN v.entry_on WHEN v.reopened_on > e.dated_on THEN v.reopened_on
-            ELSE e.dated_on END AS entry_on,
+       CASE WHEN e.fact <> 'document_taxed' OR v.reopened_on > e.dated_on THEN v.entry_on ELSE e.dated_on END AS entry_on,
        CASE e.fact WHEN 'document_taxed' THEN e.dated_on ELSE v.voided_on END AS dated_on, e.partner_id, e.currency,
        -e.amount AS amount, e.debit, e.debit_part, e.credit, e.credit_part
 FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;

@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import { settingsSchema } from '../../src/config/settings.ts';
 import { refuseOldServer } from '../../src/database/database.ts';
 import { COMMAND_REFUSAL_CODES, type CommandRefusalCode, Refusal } from '../../src/errors/refusals.ts';
 import { takeCheckpoint } from '../../src/log/checkpoint.ts';
@@ -1641,6 +1642,24 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
         written(name, `${head}\n2026-07-31,1.00,USD,0012,${reference},thanks,Somebody,\n`);
       await command(['payment', 'import', file('once.csv', 'B-1')], { env });
       await command(['payment', 'import', file('twice.csv', '')], { env });
+      const ran = await command(['--json', 'books', 'close', '2026-07'], { env });
+      await own.end();
+      return ran;
+    },
+  },
+  taxed_documents_void: {
+    when: 'the taxed invoice of July is void and not replaced',
+    exit: 3,
+    says: /books of 2026-07 cannot be closed while 1 taxed document \(INV-2026-000001\) is void without a replacement: .*invoice rerun --month 2026-07/,
+    run: async () => {
+      const own = await openWorld();
+      const rules = [{ category: 'standard', rate: '19' }];
+      own.settings = { ...own.settings, tax: settingsSchema.shape.tax.parse({ from: '2026-07', rules }) };
+      await own.partners([partner()]);
+      await own.rows([quote()]);
+      await own.close();
+      const env = { RECKONER_HOME: own.home, DATABASE_URL: own.databaseUrl, RECKONER_NOW: '2026-08-03T10:00:00Z' };
+      await command(['invoice', 'void', 'INV-2026-000001', '--reason', 'wrong'], { env });
       const ran = await command(['--json', 'books', 'close', '2026-07'], { env });
       await own.end();
       return ran;

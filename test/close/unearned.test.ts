@@ -59,6 +59,38 @@ test('a year of cover is earned month by month, by days, and the last month take
   await expectVerified(world);
 });
 
+test('of the largest amount, a month earns what is rounded once', async () => {
+  await world.rows([sale('2026-07', '900000000000001.57', YEAR)]);
+  await world.close();
+  expect(await income('2026-07-31')).toBe('76438356164383.69');
+  await expectVerified(world);
+});
+
+test('a reversal takes back each half of a cent that its sale earned', async () => {
+  // Two days of 0.01: each sum of half a cent is rounded away from zero, of the sale and of its reversal.
+  const days = { cover_from: '2026-07-31', cover_to: '2026-08-01' };
+  const sold = sale('2026-07', '0.01', days);
+  await world.rows([
+    sold,
+    sale('2026-07', '0.03', days),
+    { ...refund(sold, '2026-07'), accepted_at: '2026-07-20T12:00:00Z' },
+  ]);
+  await world.close();
+  expect(await world.sql('SELECT amount::text FROM revenue_schedules ORDER BY release_month')).toEqual([
+    { amount: '0.02' },
+    { amount: '0.01' },
+  ]);
+});
+
+test('as of the end of February, the February of the next leap year is within a year', async () => {
+  world.at('2027-02-01T10:00:00Z');
+  await world.rows([sale('2027-01', '397', { cover_from: '2027-02-01', cover_to: '2028-03-03' })]);
+  await world.close();
+  const within = async (asOf: string) => (await unearned(asOf)).lines[0]?.within_a_year;
+  expect(await within('2027-02-28')).toBe('366.00');
+  expect(await within('2027-02-27')).toBe('365.00');
+});
+
 test('a late sale earns its past months in the month that bills it', async () => {
   await world.rows([sale('2026-07', '7')]);
   await world.close();
@@ -144,6 +176,29 @@ test.each([
   expect(await total(`${month}-31`)).toBeUndefined();
   expect(await income(`${month}-31`)).toBe('0.00');
   expect(await income('2027-06-30')).toBe('0.00');
+  await expectVerified(world);
+});
+
+test.each([
+  ['that names a requote has the days of the requote', true, '379.50', '150.00'],
+  // July and August are 62 of the 365 days, and 150 are left after January.
+  ['that names no requote has the days of the quote', false, '379.63', '112.19'],
+])('a partial reversal %s', async (_what, isNamed, afterAugust, afterJanuary) => {
+  const sold = sale('2026-07', '365', YEAR);
+  const more = requote(sold, {
+    ...{ accepted_at: '2026-07-12T12:00:00Z', spotPrice: '184', partnerCut: '0', invoiceAmount: '184' },
+    ...{ cover_from: '2026-08-01', cover_to: '2027-01-31' },
+  });
+  await world.rows([sold, more]);
+  await world.close();
+  expect(await total('2026-08-31')).toBe('456.00');
+  world.at('2026-09-01T10:00:00Z');
+  const named = isNamed && { requote_id: more['requote_id'] };
+  await world.rows([{ ...refund(sold, '2026-08'), ...taken('92'), ...named }]);
+  await world.close();
+  expect(await total('2026-08-31')).toBe(afterAugust);
+  expect(await total('2027-01-31')).toBe(afterJanuary);
+  expect(await total('2027-06-30')).toBeUndefined();
   await expectVerified(world);
 });
 

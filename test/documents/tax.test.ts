@@ -506,9 +506,10 @@ test('the tax of a sale is in its own month, and that of a credit in the month o
   await expectVerified(world);
 });
 
-test('a void takes tax out of its month while the books are open, and afterwards out of the first open month', async () => {
-  const july = () =>
-    world.database.reading((tx) => readTaxReport(tx, { from: '2026-07-01', to: '2026-07-31', by: 'tax-point' }));
+test('a void takes tax out of its month while the books are open, and afterwards on its own day', async () => {
+  const of = (from: string, to = from) =>
+    world.database.reading((tx) => readTaxReport(tx, { from, to, by: 'tax-point' }));
+  const july = () => of('2026-07-31');
   await world.rows([euros('2026-07', '100')]);
   await world.close();
   await action.voided(INV_1);
@@ -524,11 +525,42 @@ test('a void takes tax out of its month while the books are open, and afterwards
   };
   expect(await july()).toMatchObject(replaced);
   await world.closeBooks('2026-07');
+  world.at('2026-08-20T10:00:00Z');
   await action.voided('INV-2026-000002');
+  world.at('2026-08-22T10:00:00Z');
+  configure([{ category: 'standard', rate: '16' }]);
+  await action.rerun('INV-2026-000002');
   expect(await july()).toMatchObject(replaced);
-  const august = await world.database.reading((tx) =>
-    readTaxReport(tx, { from: '2026-08-01', to: '2026-08-31', by: 'tax-point' }),
+  expect(await of('2026-08-01', '2026-08-19')).toMatchObject({ ties: true, lines: [] });
+  const out = { rate: '10', issued: 0, voided: 1, taxable: '-100.00', tax: '-10.00' };
+  expect(await of('2026-08-20')).toMatchObject({ ties: true, lines: [out] });
+  const into = { rate: '16', issued: 1, voided: 0, taxable: '100.00', tax: '16.00' };
+  expect(await of('2026-08-22')).toMatchObject({ ties: true, lines: [into] });
+  await expectVerified(world);
+});
+
+test('the books of a month wait for the replacement of a taxed document whose void took tax out of them', async () => {
+  await world.partners([from('DE'), from('AT', { partner_id: 'p-2' })]);
+  const exempt = euros('2026-07', '20', { partner_id: 'p-2', policy_id: 'parking' });
+  await world.rows([euros('2026-07', '100'), exempt]);
+  await world.close();
+  await action.voided(INV_1);
+  // Exempt sales are reported by the month of supply, too.
+  await action.voided('INV-2026-000002');
+  await expect(world.closeBooks('2026-07')).rejects.toThrow(
+    /2026-07 .* while 2 taxed documents \(INV-2026-000001 INV-2026-000002\) are void without a replacement/,
   );
-  expect(august).toMatchObject({ ties: true, lines: [{ rate: '10', voided: 1, taxable: '-100.00', tax: '-10.00' }] });
+  await action.rerunMonth('2026-07');
+  await world.closeBooks('2026-07');
+  // Its tax leaves the books of September.
+  world.at('2026-09-03T10:00:00Z');
+  await world.close('2026-08', { allowEmpty: true });
+  await action.voided('INV-2026-000003');
+  await world.closeBooks('2026-08');
+  world.at('2026-10-01T10:00:00Z');
+  await world.close('2026-09', { allowEmpty: true });
+  await expect(world.closeBooks('2026-09')).rejects.toThrow(/2026-09 .* 1 taxed document \(INV-2026-000003\) is void/);
+  await action.rerun('INV-2026-000003');
+  await world.closeBooks('2026-09');
   await expectVerified(world);
 });

@@ -314,7 +314,7 @@ export const ACTIONS: readonly Action[] = [
   {
     name: 'the books of a month are closed',
     weight: 3,
-    refusals: ['bank_feed_behind', 'bank_feed_gap', 'possible_duplicates_open'],
+    refusals: ['bank_feed_behind', 'bank_feed_gap', 'possible_duplicates_open', 'taxed_documents_void'],
     async run(history) {
       const { world } = history;
       const state = await world.database.reading(readBooksState);

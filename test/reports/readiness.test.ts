@@ -12,7 +12,7 @@ import { startOver } from '../close/start-over.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { LOG_KEY } from '../support/log-keys.ts';
 import { reckoner } from '../support/program.ts';
-import { openWorld, partner, realSettings, type World } from '../support/world.ts';
+import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -78,6 +78,17 @@ test('a partner with e-invoices is named where only some of its policies are out
   const mixed = (await gaps({ tax })).filter(({ needs }) => needs.includes('BR-O-11'));
   expect(mixed.map(({ scope, id }) => [scope, id])).toEqual([['partner', 'p-1']]);
   expect(mixed[0]?.needs).toMatch(/^other tax rules, or no e-invoice: policy parking is outside the scope of tax/);
+});
+
+test('another recognition of sales than that of the closed months is named', async () => {
+  await world.partners([partner()]);
+  expect(await gaps({ recognition: 'over_cover' })).toEqual([]);
+  await world.rows([quote()]);
+  await world.close();
+  expect(await gaps()).toEqual([]);
+  expect(await gaps({ recognition: 'over_cover' })).toEqual([
+    { scope: 'settings', id: 'recognition', needs: `"at_sale", as this ledger's months were closed` },
+  ]);
 });
 
 const INSURANCE = [{ policy_id: 'cover', name: 'Cover', kind: 'insurance', partner_cut_rate: '0.3' }];
