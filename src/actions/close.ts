@@ -1,3 +1,4 @@
+import { Block } from '#blocks';
 import { decisionFor } from '#close/close';
 import { closeAnyway, describeDoubt, FeedDecision, Feeds, isUndecided } from '#close/feeds';
 import {
@@ -30,7 +31,6 @@ import { whyChanged } from '#reports/close-text';
 import { printable, table, wrapped } from '#text-table';
 import { Amount, groupThousands, Month, monthBefore, monthName, plural } from '#values';
 import { ActionContext, defineAction, Facts, flag, month, partner, Report, several, text } from './action.ts';
-import { Block } from './blocks.ts';
 import { amountsIn } from './documents.ts';
 
 type CloseInput = Readonly<{

@@ -1,26 +1,30 @@
 /** Draws what a report shows beside its sentences, and the e-mails that a previewed action would send. */
-import { Block, Cell, Choice, Versions } from '#actions/blocks';
+import { Block, Cell, Choice, Table, Versions } from '#blocks';
 import { Amount } from '#money';
 import { ForeseenEmails } from '#month-end/foresee-emails';
 import { plural } from '#values';
+import { ActionLink, Seer } from './action-link.tsx';
 import { Card, Column, DataTable, Facts, Icon, Money } from './kit.tsx';
 
 /** The form that confirms a preview. What is chosen in its blocks is sent with it. */
 export const CONFIRM_FORM = 'confirm';
 
-export const Blocks = ({ blocks }: { blocks: readonly Block[] }) =>
+type User = { readonly user?: Seer | undefined };
+
+/** `user`: whose permissions decide which remedies of rows are links. */
+export const Blocks = ({ blocks, user }: { blocks: readonly Block[] } & User) =>
   blocks.map((block) =>
     block.folded ? (
       <details class="more">
         <summary>{block.title}</summary>
-        <Drawn {...block} />
+        <Drawn {...block} user={user} />
       </details>
     ) : (
-      <Drawn {...block} />
+      <Drawn {...block} user={user} />
     ),
   );
 
-function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
+function Drawn({ title, tone, lines = [], table, versions, facts, user }: Block & User) {
   return (
     <Card title={title} flush={table !== undefined || versions !== undefined}>
       {lines.length > 0 && (
@@ -42,9 +46,9 @@ function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
       )}
       {table !== undefined && (
         <DataTable
-          columns={columnsOf(table.headings)}
+          columns={[...columnsOf(table.headings), ...(user === undefined ? [] : remediesFor(table, user))]}
           rows={table.rows.map((row, at) => ({
-            ...{ row, remark: table.remarks?.[at] ?? null, choices: table.choices?.[at] ?? [] },
+            ...{ row, at, remark: table.remarks?.[at] ?? null, choices: table.choices?.[at] ?? [] },
           }))}
           nothing="None."
           caption={title}
@@ -65,7 +69,26 @@ function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
   );
 }
 
-type Row = Readonly<{ row: readonly Cell[]; remark: Cell; choices: readonly Choice[] }>;
+type Row = Readonly<{ row: readonly Cell[]; at: number; remark: Cell; choices: readonly Choice[] }>;
+
+const remediesFor = ({ remedies = [] }: Table, user: Seer): Column<Row>[] =>
+  remedies.every((each) => each === null)
+    ? []
+    : [
+        {
+          heading: '',
+          cell({ at }) {
+            const remedy = remedies[at];
+            return (
+              remedy && (
+                <ActionLink user={user} action={remedy.action} partner={null} input={remedy.input} tone="small">
+                  {remedy.label}
+                </ActionLink>
+              )
+            );
+          },
+        },
+      ];
 
 const columnsOf = (headings: readonly string[]): Column<Row>[] =>
   headings.map((heading, at) => ({

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agingScreen, readAging, sheetOfAging } from '../../src/console/screens/aging.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from '../../src/console/screens/close-report.tsx';
 import { coverageScreen, readCoverage, readCoverageSheet } from '../../src/console/screens/coverage.tsx';
-import { readTrialBalance, sheetOfTrialBalance } from '../../src/console/screens/trial-balance.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
+import { trialBalance } from '../../src/lists/reports.ts';
 import type { Scope } from '../../src/people/scope.ts';
 import { readAging as agingReport } from '../../src/reports/aging.ts';
 import { csvOf } from '../../src/sheet.ts';
@@ -37,8 +37,8 @@ describe('a download is the file that the command writes', () => {
   });
 
   test('trial balance, coverage and close report', async () => {
-    const trial = await reading((tx) => readTrialBalance(tx, { detail: 'yes' }, books.seen()));
-    expect(trial && csvOf(sheetOfTrialBalance(trial))).toBe(await csvOfCommand('trial-balance', '--detail'));
+    const trial = await reading((tx) => trialBalance.read(tx, { detail: true }, books.seen()));
+    expect(csvOf(trialBalance.sheet(trial))).toBe(await csvOfCommand('trial-balance', '--detail'));
     const coverage = await reading((tx) => readCoverageSheet(tx, {}, books.seen()));
     expect(csvOf(coverage)).toBe(await csvOfCommand('coverage'));
     const close = await reading((tx) => readCloseReport(tx, { month: '2026-07' }, books.seen()));

@@ -3,6 +3,7 @@
  * own. The console draws the blocks, and the terminal prints them.
  */
 import { Amount, moneyText } from '#money';
+import { ToDo } from '#remedy';
 import { printable, table, wrapped } from '#text-table';
 
 /** A text with the page of the console that has more about it. */
@@ -12,6 +13,20 @@ export type Cell = Amount | Linked | string | number | null;
 /** A value of a field with several values. It is chosen if the preview was made with it. */
 export type Choice = Readonly<{ field: string; value: string; label: string; chosen: boolean }>;
 
+export type Table = Readonly<{
+  /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
+  headings: readonly string[];
+  rows: readonly (readonly Cell[])[];
+  /** What a person may choose for each row before the action is confirmed: values of its input. */
+  choices?: readonly (readonly Choice[])[];
+  /** A remark about each row, under its first cell. */
+  remarks?: readonly (Linked | string)[];
+  /** What the console offers for each row. */
+  remedies?: readonly (ToDo | null)[];
+  /** Sums below the rows. */
+  foot?: readonly (readonly Cell[])[];
+}>;
+
 export type Block = Readonly<{
   title: string;
   /** What the block says about the action. A warning is something to look at before the action is confirmed. */
@@ -19,17 +34,7 @@ export type Block = Readonly<{
   lines?: readonly (string | Linked)[];
   /** The console shows it only when it is asked for: it is long, and the rest sums it up. */
   folded?: true;
-  table?: Readonly<{
-    /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
-    headings: readonly string[];
-    rows: readonly (readonly Cell[])[];
-    /** What a person may choose for each row before the action is confirmed: values of its input. */
-    choices?: readonly (readonly Choice[])[];
-    /** A remark about each row, under its first cell. */
-    remarks?: readonly (Linked | string)[];
-    /** Sums below the rows. */
-    foot?: readonly (readonly Cell[])[];
-  }>;
+  table?: Table;
   versions?: Versions;
   /** Labels with their values. */
   facts?: readonly (readonly [label: string, value: string])[];
@@ -57,7 +62,7 @@ export function versionsOf(
 }
 
 /** A table as plain text. */
-export const tableText = ({ headings, rows, foot = [] }: NonNullable<Block['table']>, width?: number) =>
+export const tableText = ({ headings, rows, foot = [] }: Table, width?: number) =>
   table(
     headings,
     [...rows, ...foot].map((row) => row.map(cellText)),
@@ -86,7 +91,7 @@ function blockText({ title, lines = [], table: given, versions, facts = [] }: Bl
 }
 
 /** The remarks about the rows, each after its row's first cell and its first number. */
-const remarksText = ({ headings, rows, remarks = [] }: NonNullable<Block['table']>) =>
+const remarksText = ({ headings, rows, remarks = [] }: Table) =>
   remarks.flatMap((remark, at) => {
     const number = rows[at]?.[headings.findIndex((heading) => heading.startsWith('>'))] ?? null;
     const of = [rows[at]?.[0] ?? null, number].map(cellText).filter(Boolean).join(', ');
