@@ -26,8 +26,8 @@ import { countNeedingAttention } from '#mail/outbox.sql';
 import { isZero } from '#money';
 import { refuseWhilePaused } from '#people/pauses';
 import { readLateRows, readPartnerChanges, totalsJson } from '#reports/close';
-import { LateRows, PartnerChange } from '#reports/close.sql';
-import { whyChanged } from '#reports/close-text';
+import { PartnerChange } from '#reports/close.sql';
+import { lateBlocks, whyChanged } from '#reports/close-text';
 import { printable, table, wrapped } from '#text-table';
 import { Amount, groupThousands, Month, monthBefore, monthName, plural } from '#values';
 import { ActionContext, defineAction, Facts, flag, month, partner, Report, several, text } from './action.ts';
@@ -319,22 +319,6 @@ const holdsBlocks = (holds: readonly ForeseenHold[]): Block[] =>
               number,
               { text: partner_id, page: `/console/partners/${encodeURIComponent(partner_id)}` },
               reason,
-            ]),
-          },
-        },
-      ];
-
-const lateBlocks = (late: readonly LateRows[]): Block[] =>
-  late.length === 0
-    ? []
-    : [
-        {
-          title: 'Late rows, billed now',
-          table: {
-            headings: ['~partner', 'of', '>rows', '>amount'],
-            rows: late.map(({ name, month, entries, invoice_amount, currency }) => [
-              ...[name, monthName(month), entries],
-              Amount.of(invoice_amount, currency),
             ]),
           },
         },

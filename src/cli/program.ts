@@ -140,7 +140,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       reportIn(import('#lists/reports'), 'trialBalance'),
       reportIn(import('#lists/reports'), 'unearned'),
       reportIn(import('#lists/reports'), 'bankReconciliation'),
-      import('./commands/report/close.ts'),
+      reportIn(import('#lists/reports'), 'closeReport'),
       import('./commands/report/coverage.ts'),
       reportIn(import('#lists/reports'), 'tax'),
       listIn(import('#lists/roll-forward'), 'rollForward'),

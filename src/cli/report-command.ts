@@ -33,10 +33,10 @@ export const reportCommand = async (loading: Promise<Report>): Promise<{ readonl
       showing(command, handle, async (context, ...values: unknown[]) => {
         const given = givenTo(fields, { values, options: values.at(-1) as object }, words);
         const asked = withContents(fields, readFields(fields, given, namesOf({ input: fields, command: words })));
-        const seen = { today: todayOf(context), scope: null };
+        const seen = { today: todayOf(context), scope: null, period: null };
         const found = await context.database.reading((tx) => report.read(tx, asked, seen));
         return {
-          json: found,
+          json: report.json ? report.json(found) : found,
           sheet: () => report.sheet(found),
           text: () => reportText(report, found, outputWidth()),
           attention: report.verdict(found).good === false,

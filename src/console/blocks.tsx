@@ -1,5 +1,5 @@
 /** Draws what a report shows beside its sentences, and the e-mails that a previewed action would send. */
-import { Block, Cell, Choice, Table, Versions } from '#blocks';
+import { Block, Cell, Choice, isNumber, Table, Versions } from '#blocks';
 import { Amount } from '#money';
 import { ForeseenEmails } from '#month-end/foresee-emails';
 import { plural } from '#values';
@@ -41,7 +41,7 @@ function Drawn({ title, tone, lines = [], table, versions, facts, user }: Block 
       )}
       {facts !== undefined && (
         <div class="in">
-          <Facts facts={facts} />
+          <Facts facts={facts.map(([label, value]) => [label, <CellOf cell={value} />])} />
         </div>
       )}
       {table !== undefined && (
@@ -56,7 +56,7 @@ function Drawn({ title, tone, lines = [], table, versions, facts, user }: Block 
           foot={table.foot?.map((row) => (
             <tr class="total">
               {row.map((cell, at) => (
-                <td class={table.headings[at]?.startsWith('>') ? 'num' : undefined}>
+                <td class={isNumber(table.headings[at]) ? 'num' : undefined}>
                   <CellOf cell={cell} />
                 </td>
               ))}
@@ -93,7 +93,7 @@ const remediesFor = ({ remedies = [] }: Table, user: Seer): Column<Row>[] =>
 const columnsOf = (headings: readonly string[]): Column<Row>[] =>
   headings.map((heading, at) => ({
     heading: capitalized(heading.replace(/^[>~]/, '')),
-    number: heading.startsWith('>'),
+    number: isNumber(heading),
     cell: ({ row, remark, choices }) => (
       <>
         <CellOf cell={row[at] ?? null} />
@@ -121,7 +121,13 @@ function CellOf({ cell }: { cell: Cell }) {
   if (cell instanceof Amount) return <Money amount={cell.toString()} currency={cell.currency} />;
   if (typeof cell === 'string' && SHORT.test(cell)) return <span class="number">{cell}</span>;
   if (cell === null || typeof cell !== 'object') return <>{cell ?? ''}</>;
-  return <a href={cell.page}>{cell.text}</a>;
+  return [cell].flat().map(({ text, page }) => (
+    <span class="line">
+      <a class={SHORT.test(text) ? 'number' : undefined} href={page}>
+        {text}
+      </a>
+    </span>
+  ));
 }
 
 type VersionRow = Versions['rows'][number];

@@ -11,12 +11,12 @@ import { ReportsMenu } from './screens/reports-menu.tsx';
 
 type View = Readonly<{ found: unknown; question: Readonly<Record<string, string>> }>;
 
-/** The page of a report of `lists/` for those who see the whole ledger, and its files. */
+/** The page of a report of `lists/`, and its files. */
 export function addReport({ screen }: Routes, report: Report): void {
   const path = `/reports/${report.command}`;
   screen(
     path,
-    { role: 'viewer', scope: 'ledger' },
+    { role: 'viewer', scope: report.ofLedger ? 'ledger' : 'partners', ofPeriod: report.ofPeriod },
     async (tx, visit): Promise<View> => {
       const asked = questionOf(report, visit);
       const nameOf = labelsOf({ input: report.asked });
@@ -49,7 +49,7 @@ function Page({ report, view: { found, question }, path, user }: PageProps) {
   const blocks = report.blocks(found);
   return (
     <>
-      <ReportsMenu current={report.command} />
+      <ReportsMenu current={report.command} user={user} />
       <form class="filters" action={path}>
         {fieldsOf(report.asked).map((field) =>
           question[field.name] === undefined ? null : (

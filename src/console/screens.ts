@@ -16,7 +16,7 @@ import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
 import { payments } from '#lists/payments';
-import { bankReconciliation, tax, trialBalance, unearned } from '#lists/reports';
+import { bankReconciliation, closeReport, tax, trialBalance, unearned } from '#lists/reports';
 import { reserve } from '#lists/reserve';
 import { rollForward } from '#lists/roll-forward';
 import { rows } from '#lists/rows';
@@ -40,7 +40,6 @@ import { AuditMenu } from './screens/audit-menu.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
-import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
 import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
@@ -204,13 +203,6 @@ function addReports(routes: Routes) {
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
   sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
-  screen(
-    '/reports/close',
-    { ...PARTNERS, ...OF_PERIOD },
-    (tx, { query, ...seen }) => readCloseReport(tx, query, seen),
-    closeReportScreen,
-    sheetOfCloseReport,
-  );
   addList(routes, '/reports/roll-forward', {
     ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
     Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
@@ -223,7 +215,7 @@ function addReports(routes: Routes) {
     ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
     Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
   });
-  for (const report of [trialBalance, tax, unearned, bankReconciliation]) addReport(routes, report);
+  for (const report of [trialBalance, tax, unearned, bankReconciliation, closeReport]) addReport(routes, report);
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
     Above: () => ReportsMenu({ current: 'cash-application' }),

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { CommandWords } from '#actions/command';
 import { Block, blocksText } from '#blocks';
 import { Transaction } from '#database/transaction';
-import { Scope } from '#people/scope';
+import { Period, Scope } from '#people/scope';
 import { BooksOfDay, preliminaryNote } from '#reports/preliminary';
 import { Sheet } from '#sheet';
 import { fitLines } from '#text-table';
@@ -16,16 +16,21 @@ export * from '#actions/fields';
 /** Whether the figures agree, in a few words. `good` is null if there is nothing to compare. */
 export type Verdict = Readonly<{ good: boolean | null; text: string }>;
 
+type Seen = Readonly<{ today: string; scope: Scope; period: Period }>;
+
 // Methods instead of properties make a report of a specific type assignable to Report.
 export type Report<Asked = unknown, Found = unknown> = Readonly<{
   command: string;
   summary: string;
   words?: CommandWords;
   title: string;
+  /** As of a list (list.ts). */
+  ofLedger?: true;
+  ofPeriod?: true;
   asked: z.ZodObject & z.ZodType<Asked>;
   /** Fields that only the command has. */
   ofCommand?: readonly string[];
-  read(tx: Transaction, asked: Asked, seen: Readonly<{ today: string; scope: Scope }>): Promise<Found>;
+  read(tx: Transaction, asked: Asked, seen: Seen): Promise<Found>;
   /** The values of the question's fields that the report was read with, for its page. */
   inForce(found: NoInfer<Found>): Readonly<Record<string, string>>;
   /** After the title: `as of 31 July 2026`. */
@@ -36,6 +41,8 @@ export type Report<Asked = unknown, Found = unknown> = Readonly<{
   verdict(found: NoInfer<Found>): Verdict;
   /** Set if the report changes while the books of its day are open. */
   day?(found: NoInfer<Found>): BooksOfDay;
+  /** By default, `--json` prints all that was found. */
+  json?(found: NoInfer<Found>): unknown;
   sheet(found: NoInfer<Found>): Sheet;
 }>;
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { refuse } from '#errors/refusals';
 import { fieldName } from '#field-names';
+import { isInPeriod, isInScope, Period, Scope } from '#people/scope';
 import { readPresentDay } from '#reports/balances.sql';
 import {
   bankReconciliationBlocks,
@@ -9,14 +10,17 @@ import {
   readBankReconciliation,
   summaryOf,
 } from '#reports/bank-reconciliation';
+import { CloseReport, readCloseReport } from '#reports/close';
+import { closeBlocks } from '#reports/close-text';
+import { readClosedMonths } from '#reports/coverage.sql';
 import { refuseFutureDay } from '#reports/future-day';
 import { readRates } from '#reports/rates';
-import { trialBalanceSheet } from '#reports/sheets';
+import { closeSheet, trialBalanceSheet } from '#reports/sheets';
 import { readTaxReport, taxBlocks, taxSheet } from '#reports/tax';
 import { TAX_BASES } from '#reports/tax.sql';
 import { readTrialBalance, trialBalanceBlocks } from '#reports/trial-balance';
 import { readUnearned, unearnedBlocks, unearnedSheet } from '#reports/unearned';
-import { dateName, lastDay, Month } from '#values';
+import { dateName, lastDay, Month, monthName, plural } from '#values';
 import { choice, date, defineReport, file, flag, month, text, Verdict } from './report.ts';
 
 const asOf = date('As of', 'As of the end of this day. Default: now.').optional();
@@ -130,3 +134,52 @@ export const bankReconciliation = defineReport({
   verdict: (found) => ({ good: found.ties, text: summaryOf(found) }),
   sheet: bankReconciliationSheet,
 });
+
+export const closeReport = defineReport({
+  command: 'close',
+  summary: 'What a close issued, compared with the month before; exit 4 if e-mails are held',
+  words: { arguments: { month: '[month]' } },
+  title: 'Close report',
+  ofPeriod: true,
+  asked: z.strictObject({ month: month('Month', 'A closed month. Default: the latest.').optional() }),
+  async read(tx, { month: asked }, { scope, period }) {
+    if (asked !== undefined && period !== null && !isInPeriod(period, asked)) throw refuse('access_limited', period);
+    const seen = (await readClosedMonths(tx, { asOf: null })).filter((each) => isInPeriod(period, each.month));
+    const only = asked ?? seen.at(-1)?.month;
+    const report = only === undefined ? undefined : await readCloseReport(tx, only);
+    return { report: report === undefined ? null : seenBy(report, scope, period), isWhole: scope === null };
+  },
+  inForce: ({ report }) => ({ month: report?.month ?? '' }),
+  lead: ({ report }) => (report === null ? '' : `of ${monthName(report.month)}`),
+  blocks: ({ report, isWhole }) => (report === null ? [] : closeBlocks(report, { isWhole })),
+  nothing: 'No month has been closed yet.',
+  verdict: ({ report }) => ({
+    ...(report === null
+      ? { good: null, text: 'nothing was issued' }
+      : report.held.length === 0
+        ? { good: true, text: 'all documents were sent' }
+        : { good: false, text: `${plural(report.held.length, 'document is', 'documents are')} held or not sent` }),
+  }),
+  json: ({ report }) => report,
+  sheet: ({ report }) => closeSheet(report ?? undefined),
+});
+
+/** The lines of some partners. The first of the months that a user may see is compared with none. */
+function seenBy(report: CloseReport, scope: Scope, period: Period): CloseReport {
+  const own = <Row extends { readonly partner_id: string }>(rows: readonly Row[]) =>
+    rows.filter(({ partner_id }) => isInScope(scope, partner_id));
+  const { previous, partners } = report;
+  const isFirst = previous !== null && !isInPeriod(period, previous);
+  const compared = isFirst
+    ? partners
+        .filter(({ documents }) => documents.length > 0)
+        .map((row) => ({ ...row, last_month: '0', change: '0', new_policies: [], ended_policies: [] }))
+    : partners;
+  return {
+    ...report,
+    previous: isFirst ? null : previous,
+    ...{ partners: own(compared), no_activity: own(report.no_activity), late: own(report.late) },
+    ...{ other_currencies: own(report.other_currencies), differing_cuts: own(report.differing_cuts) },
+    ...{ held: own(report.held), accepted_doubts: own(report.accepted_doubts) },
+  };
+}

@@ -20,7 +20,7 @@ export const More = ({ count, children }: { count: number; children: ComponentCh
 type Changed = CloseFigures['partners'][number];
 
 /** Why a partner's amount changed, with a link to its rows. */
-export const Why = ({ row, month }: { row: Changed; month: Month }) => (
+const Why = ({ row, month }: { row: Changed; month: Month }) => (
   <a class="small line" href={addressOf('/console/rows', { partner: row.partner_id, month })}>
     {whyChanged(row) || 'Rows'}
   </a>
