@@ -108,18 +108,24 @@ function totalsBlocks(report: CloseReport): Block[] {
   ];
 }
 
-const changesBlocks = ({ partners, previous, month }: CloseReport, most?: number): Block[] =>
+/** What a month bills each partner, compared with the month before; of each currency, the `most` largest changes. */
+export const changesBlocks = ({ partners, previous, month }: Compared, most?: number): Block[] =>
   [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
     const own = partners.filter((row) => row.currency === currency);
     const shown = own.slice(0, most);
     const rest = own.length - shown.length;
+    const isIssued = shown.some(({ documents }) => documents.length > 0);
     return {
       title: `Partners in ${currency}`,
       ...(rest > 0 && { lines: [`The largest changes; ${counted(rest)} more are smaller.`] }),
       table: {
-        headings: [...['~partner', '~document', '>this month'], ...(previous === null ? [] : [`>against ${previous}`])],
+        headings: [
+          ...['~partner', ...(isIssued ? ['~document'] : []), '>this month'],
+          ...(previous === null ? [] : [`>against ${previous}`]),
+        ],
         rows: shown.map((row) => [
-          ...[linked(row), row.documents.map((text) => ({ text, page: `/console/invoices/${text}` }))],
+          linked(row),
+          ...(isIssued ? [row.documents.map((text) => ({ text, page: `/console/invoices/${text}` }))] : []),
           ...[row.invoice_amount, ...(previous === null ? [] : [row.change])].map(groupThousands),
         ]),
         ...(previous !== null && {
@@ -131,6 +137,8 @@ const changesBlocks = ({ partners, previous, month }: CloseReport, most?: number
       },
     };
   });
+
+type Compared = Pick<CloseReport, 'partners' | 'previous' | 'month'>;
 
 /** The rows of closed months that a close bills. */
 export const lateBlocks = (late: readonly LateRows[]): Block[] =>
