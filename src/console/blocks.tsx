@@ -41,7 +41,7 @@ function Drawn({ title, tone, lines = [], table, versions, facts, user }: Block 
       )}
       {facts !== undefined && (
         <div class="in">
-          <Facts facts={facts.map(([label, value]) => [label, <CellOf cell={value} />])} />
+          <Facts facts={facts.map(([label, value]) => [capitalized(label), <CellOf cell={value} />])} />
         </div>
       )}
       {table !== undefined && (
