@@ -29,6 +29,7 @@
  */
 import { z } from 'zod';
 import { Adjustment } from '#approvals/amounts-before';
+import { Block } from '#blocks';
 import { ApprovalRule } from '#config/settings';
 import { todayOf } from '#config/today';
 import { Database } from '#database/database';
@@ -39,7 +40,6 @@ import { Reporter } from '#month-end/month-end';
 import { ActorContext } from '#people/audit-events';
 import { Role } from '#people/roles';
 import { Remedy } from '#remedy';
-import { Block } from './blocks.ts';
 import { ActionCommand } from './command.ts';
 
 export * from './fields.ts';

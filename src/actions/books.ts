@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { Block } from '#blocks';
 import { BooksRequest, closeBooks } from '#close/books';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
@@ -6,10 +7,9 @@ import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
 import { factsOf as sizeOf } from '#log/text';
 import { BooksReport, readBooksReport } from '#reports/books';
-import { trialTable } from '#reports/trial-balance';
+import { trialBlocks } from '#reports/trial-balance';
 import { Amount, groupThousands, lastDay, Month, monthName, plural } from '#values';
 import { ActionContext, defineAction, line, month, Report, several, text } from './action.ts';
-import { Block } from './blocks.ts';
 import { needsAttention, sendDue } from './emails.ts';
 import { remediesJson } from './remedies.ts';
 
@@ -117,7 +117,7 @@ function blocksOf(report: BooksReport, dryRun: boolean): Block[] {
     { title: `At ${lastDay(month)}`, facts: factsOf(report) },
     ...(feeds.length === 0 ? [] : [feedsBlock(report)]),
     ...balancesBlock(report),
-    ...trial.totals.map((total) => ({ title: `Trial balance in ${total.currency}`, table: trialTable(trial, total) })),
+    ...trialBlocks(trial),
     ...(checkpoint === null
       ? []
       : [

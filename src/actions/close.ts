@@ -1,3 +1,4 @@
+import { Block } from '#blocks';
 import { decisionFor } from '#close/close';
 import { closeAnyway, describeDoubt, FeedDecision, Feeds, isUndecided } from '#close/feeds';
 import {
@@ -25,12 +26,11 @@ import { countNeedingAttention } from '#mail/outbox.sql';
 import { isZero } from '#money';
 import { refuseWhilePaused } from '#people/pauses';
 import { readLateRows, readPartnerChanges, totalsJson } from '#reports/close';
-import { LateRows, PartnerChange } from '#reports/close.sql';
-import { whyChanged } from '#reports/close-text';
+import { PartnerChange } from '#reports/close.sql';
+import { changesBlocks, lateBlocks } from '#reports/close-text';
 import { printable, table, wrapped } from '#text-table';
 import { Amount, groupThousands, Month, monthBefore, monthName, plural } from '#values';
 import { ActionContext, defineAction, Facts, flag, month, partner, Report, several, text } from './action.ts';
-import { Block } from './blocks.ts';
 import { amountsIn } from './documents.ts';
 
 type CloseInput = Readonly<{
@@ -208,7 +208,7 @@ async function reportPreview(
     button: `Close ${closed.map((each) => monthName(each)).join(', ')} and e-mail ${plural(sending, 'document')}`,
     text: describePreview(months),
     blocks: [
-      ...(last === undefined ? [] : changesBlocks(last, changes)),
+      ...(last === undefined ? [] : comparedBlocks(last, changes)),
       ...doubted.map((each) => doubtsBlock(each, decisionFor(each, input))),
       ...holdsBlocks(holds),
       ...lateBlocks(late),
@@ -248,35 +248,22 @@ const SERIES = new Intl.ListFormat('en-US');
 /** The changes that are listed for each currency. */
 const LARGEST = 5;
 
-function changesBlocks(month: Month, changes: readonly PartnerChange[]): Block[] {
+function comparedBlocks(month: Month, changes: readonly PartnerChange[]): Block[] {
   const before = monthBefore(month);
-  const names = [`>${monthName(before)}`, `>${monthName(month)}`, '>change'];
-  const amounts = ({ currency, last_month, invoice_amount, change }: PartnerChange) =>
-    [last_month, invoice_amount, change].map((each) => Amount.of(each, currency));
-  const currencies = [...new Set(changes.map(({ currency }) => currency))];
-  const sums = currencies.map((currency) => {
-    const own = changes.filter((each) => each.currency === currency).map(amounts);
-    return [0, 1, 2].map((at) => own.reduce((sum, each) => sum.plus(each[at] as Amount), Amount.zero(currency)));
+  const sums = [...new Set(changes.map(({ currency }) => currency))].map((currency) => {
+    const own = changes.filter((each) => each.currency === currency);
+    const sum = (of: 'last_month' | 'invoice_amount' | 'change') =>
+      Amount.sum(currency, own, (each) => Amount.of(each[of], currency));
+    return [sum('last_month'), sum('invoice_amount'), sum('change')];
   });
-  const largest = currencies.flatMap((currency) =>
-    changes.filter((each) => each.currency === currency && !isZero(each.change)).slice(0, LARGEST),
-  );
+  // A preview's numbers are not final.
+  const partners = changes.filter(({ change }) => !isZero(change)).map((each) => ({ ...each, documents: [] }));
   return [
-    { title: `Totals beside ${monthName(before)}`, table: { headings: names, rows: sums } },
     {
-      title: 'Largest changes',
-      table: {
-        headings: ['~partner', ...names],
-        rows: largest.map((row) => [
-          { text: row.name, page: `/console/partners/${encodeURIComponent(row.partner_id)}` },
-          ...amounts(row),
-        ]),
-        remarks: largest.map((row) => ({
-          text: whyChanged(row) || 'its rows',
-          page: `/console/rows?partner=${encodeURIComponent(row.partner_id)}&month=${month}`,
-        })),
-      },
+      title: `Totals beside ${monthName(before)}`,
+      table: { headings: [`>${monthName(before)}`, `>${monthName(month)}`, '>change'], rows: sums },
     },
+    ...changesBlocks({ partners, previous: before, month }, LARGEST),
   ];
 }
 
@@ -319,22 +306,6 @@ const holdsBlocks = (holds: readonly ForeseenHold[]): Block[] =>
               number,
               { text: partner_id, page: `/console/partners/${encodeURIComponent(partner_id)}` },
               reason,
-            ]),
-          },
-        },
-      ];
-
-const lateBlocks = (late: readonly LateRows[]): Block[] =>
-  late.length === 0
-    ? []
-    : [
-        {
-          title: 'Late rows, billed now',
-          table: {
-            headings: ['~partner', 'of', '>rows', '>amount'],
-            rows: late.map(({ name, month, entries, invoice_amount, currency }) => [
-              ...[name, monthName(month), entries],
-              Amount.of(invoice_amount, currency),
             ]),
           },
         },

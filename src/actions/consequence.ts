@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import { Adjustment } from '#approvals/amounts-before';
 import { PreviewedChange, StoredPreview } from '#approvals/requests.sql';
+import { blocksText } from '#blocks';
 import { execute, Transaction } from '#database/transaction';
 import { inNames } from '#field-names';
 import { printable } from '#text-table';
 import { Amount, moneyText, plural } from '#values';
 import { Action, ActionContext, ActionOutcome, Agree, Facts, FactsChange, inputInWords, Report } from './action.ts';
-import { blocksText } from './blocks.ts';
 import { namesOf } from './command.ts';
 
 /** The figures of a preview, which are compared with those of the confirmed or approved action. */

@@ -4,6 +4,7 @@
  * refused is left out and named, unless it is the only one.
  */
 import { z } from 'zod';
+import { Cell, Table } from '#blocks';
 import { execute, Transaction } from '#database/transaction';
 import { Refusal } from '#errors/refusals';
 import { sameRemedies } from '#remedy';
@@ -22,7 +23,6 @@ import {
   Partners,
   Report,
 } from './action.ts';
-import { Block, Cell } from './blocks.ts';
 import { deliver, documentFacts, documentsNumbered, partnersOfDocuments, sizesOf } from './documents.ts';
 
 type Key = string | number;
@@ -233,7 +233,7 @@ function reportMany(
   const refused = refusedOf(outcomes);
   const left = refused.length === 0 ? '' : ` ${plural(refused.length, `${noun} is`, `${noun}s are`)} left out.`;
   const cell = (key: Key) => (page === undefined ? String(key) : { text: String(key), page: page(key) });
-  const table = (what: string, rows: readonly (readonly [Key, string])[]): Required<Block>['table'] => ({
+  const table = (what: string, rows: readonly (readonly [Key, string])[]): Table => ({
     headings: [noun, ...headings, `~${what}`],
     rows: rows.map(([key, text]) => [
       ...[cell(key), ...(cells.get(key) ?? headings.map(() => null)), text.replaceAll(/\s*\n\s*/g, ' ')],

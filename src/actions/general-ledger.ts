@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Block } from '#blocks';
 import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
 import { GL_FORMATS } from '#general-ledger/accounts';
@@ -8,7 +9,6 @@ import { externalId } from '#general-ledger/files';
 import { CurrencyJournal, summarise } from '#general-ledger/journal';
 import { plural } from '#values';
 import { choice, defineAction, flag, month } from './action.ts';
-import { Block } from './blocks.ts';
 
 export const glExport = defineAction({
   name: 'gl.export',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
+import { Block } from '#blocks';
 import { Environment } from '#config/environment';
 import { PartnerChange, readPartnerFacts } from '#partners/changes';
 import { PartnerRecord, partnerFile } from '#partners/file';
@@ -7,7 +8,6 @@ import { importPartners } from '#partners/import';
 import { changeCells } from '#people/field-changes';
 import { refuseUnsplittable, remarksOnSplits } from '#splits/currencies';
 import { defineAction, FileInput, file } from './action.ts';
-import { Block } from './blocks.ts';
 import { contentOf } from './contents.ts';
 
 const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});

@@ -1,10 +1,10 @@
+import { Block } from '#blocks';
 import { EmailResult } from '#mail/outbox';
 import { readPartnerNames } from '#partners/partners.sql';
 import { ReminderPlan, recordReminders, whySkipped } from '#payments/remind';
 import { DELIVER } from '#remedy';
 import { Amount, inShort, plural } from '#values';
 import { defineAction, line, partner, several, text } from './action.ts';
-import { Block } from './blocks.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';
 

@@ -1,3 +1,4 @@
+import { Block } from '#blocks';
 import { Transaction } from '#database/transaction';
 import { Publisher } from '#partner-events/publish';
 import {
@@ -13,7 +14,6 @@ import { readWebhooks } from '#partner-events/webhooks.sql';
 import { DELIVER } from '#remedy';
 import { plural } from '#text';
 import { ActionContext, defineAction, Facts, OF_PARTNER, partner, text, whole } from './action.ts';
-import { Block } from './blocks.ts';
 
 const PARTNER = () => partner();
 const after = (help: string) =>

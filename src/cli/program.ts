@@ -3,17 +3,22 @@ import { Command, CommanderError, Help, Option } from 'commander';
 import { ActionName } from '#actions/registry';
 import { EXIT, Refusal, refuse } from '#errors/refusals';
 import { List } from '#lists/list';
+import { Report } from '#lists/report';
 import { commit, packageVersion } from '#package';
 import { actionCommand } from './action-command.ts';
 import { Definition, Handler } from './define.ts';
 import { listCommand } from './list-command.ts';
 import { openOutput, reportError } from './output.ts';
+import { reportCommand } from './report-command.ts';
 
 /** The name of an action, which is a command, or a file of commands/. */
 type Part = ActionName | Promise<{ readonly define: Definition }>;
 
 const listIn = <Name extends string>(file: Promise<Readonly<Record<Name, List>>>, name: Name) =>
   listCommand(file.then((lists) => lists[name]));
+
+const reportIn = <Name extends string>(file: Promise<Readonly<Record<Name, Report>>>, name: Name) =>
+  reportCommand(file.then((reports) => reports[name]));
 
 export const loaded = (load: () => readonly Part[]) =>
   Promise.all(load().map((part) => (typeof part === 'string' ? actionCommand(part) : part)));
@@ -132,12 +137,12 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/position.ts'),
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
-      import('./commands/report/trial-balance.ts'),
-      import('./commands/report/unearned.ts'),
-      import('./commands/report/bank-reconciliation.ts'),
-      import('./commands/report/close.ts'),
+      reportIn(import('#lists/reports'), 'trialBalance'),
+      reportIn(import('#lists/reports'), 'unearned'),
+      reportIn(import('#lists/reports'), 'bankReconciliation'),
+      reportIn(import('#lists/reports'), 'closeReport'),
       import('./commands/report/coverage.ts'),
-      import('./commands/report/tax.ts'),
+      reportIn(import('#lists/reports'), 'tax'),
       listIn(import('#lists/roll-forward'), 'rollForward'),
       listIn(import('#lists/movements'), 'movements'),
       listIn(import('#lists/reserve'), 'reserve'),

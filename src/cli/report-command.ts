@@ -1,9 +1,15 @@
 /** Commands that read a report and show it, with the options of its format. */
 import { Command } from 'commander';
+import { namesOf } from '#actions/command';
+import { readFields } from '#actions/fields';
+import { todayOf } from '#config/today';
 import { EXIT } from '#errors/refusals';
+import { Report, reportText } from '#lists/report';
 import { BooksOfDay, preliminaryNote } from '#reports/preliminary';
 import { Sheet } from '#sheet';
-import { CommandContext, Handler, reading, readingNow } from './define.ts';
+import { CommandContext, Definition, Handler, reading, readingNow } from './define.ts';
+import { addFields, givenTo, withContents } from './fields.ts';
+import { outputWidth } from './output.ts';
 import { FORMAT, OUT, PresentOptions, present } from './present.ts';
 
 export type Shown = Readonly<{
@@ -16,6 +22,30 @@ export type Shown = Readonly<{
   day?: BooksOfDay;
   note?: string | undefined;
 }>;
+
+export const reportCommand = async (loading: Promise<Report>): Promise<{ readonly define: Definition }> => {
+  const report = await loading;
+  const { asked: fields, words, command: name, summary } = report;
+  return {
+    define(group, handle) {
+      const command = group.command(name).description(summary);
+      addFields(command, fields, words);
+      showing(command, handle, async (context, ...values: unknown[]) => {
+        const given = givenTo(fields, { values, options: values.at(-1) as object }, words);
+        const asked = withContents(fields, readFields(fields, given, namesOf({ input: fields, command: words })));
+        const seen = { today: todayOf(context), scope: null, period: null };
+        const found = await context.database.reading((tx) => report.read(tx, asked, seen));
+        return {
+          json: report.json ? report.json(found) : found,
+          sheet: () => report.sheet(found),
+          text: () => reportText(report, found, outputWidth()),
+          attention: report.verdict(found).good === false,
+          ...(report.day && { day: report.day(found) }),
+        };
+      });
+    },
+  };
+};
 
 /** Adds the action of a command that reads a report, from the replica unless it must be current. */
 export function showing<Given extends unknown[]>(

@@ -21,15 +21,23 @@ type Reading<Schema extends z.ZodType> = Readonly<{
  */
 export function readFieldsFile<Schema extends z.ZodType>(
   file: string,
-  { schema, parse, invalid, missing }: Reading<Schema>,
+  { missing, ...reading }: Reading<Schema>,
 ): z.output<Schema> {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+    text = readFileSync(file, 'utf8');
   } catch (error) {
     if (missing !== undefined && codeOf(error) === 'ENOENT') throw missing();
     throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
   }
+  return readFieldsText(text, reading);
+}
+
+export function readFieldsText<Schema extends z.ZodType>(
+  given: string,
+  { schema, parse, invalid }: Reading<Schema>,
+): z.output<Schema> {
+  const text = given.replace(/^\uFEFF/, '');
   let json: unknown;
   try {
     json = parse(text);

@@ -1,26 +1,30 @@
 /** Draws what a report shows beside its sentences, and the e-mails that a previewed action would send. */
-import { Block, Cell, Choice, Versions } from '#actions/blocks';
+import { Block, Cell, Choice, isNumber, Table, Versions } from '#blocks';
 import { Amount } from '#money';
 import { ForeseenEmails } from '#month-end/foresee-emails';
 import { plural } from '#values';
+import { ActionLink, Seer } from './action-link.tsx';
 import { Card, Column, DataTable, Facts, Icon, Money } from './kit.tsx';
 
 /** The form that confirms a preview. What is chosen in its blocks is sent with it. */
 export const CONFIRM_FORM = 'confirm';
 
-export const Blocks = ({ blocks }: { blocks: readonly Block[] }) =>
+type User = { readonly user?: Seer | undefined };
+
+/** `user`: whose permissions decide which remedies of rows are links. */
+export const Blocks = ({ blocks, user }: { blocks: readonly Block[] } & User) =>
   blocks.map((block) =>
     block.folded ? (
       <details class="more">
         <summary>{block.title}</summary>
-        <Drawn {...block} />
+        <Drawn {...block} user={user} />
       </details>
     ) : (
-      <Drawn {...block} />
+      <Drawn {...block} user={user} />
     ),
   );
 
-function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
+function Drawn({ title, tone, lines = [], table, versions, facts, user }: Block & User) {
   return (
     <Card title={title} flush={table !== undefined || versions !== undefined}>
       {lines.length > 0 && (
@@ -37,14 +41,14 @@ function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
       )}
       {facts !== undefined && (
         <div class="in">
-          <Facts facts={facts} />
+          <Facts facts={facts.map(([label, value]) => [capitalized(label), <CellOf cell={value} />])} />
         </div>
       )}
       {table !== undefined && (
         <DataTable
-          columns={columnsOf(table.headings)}
+          columns={[...columnsOf(table.headings), ...(user === undefined ? [] : remediesFor(table, user))]}
           rows={table.rows.map((row, at) => ({
-            ...{ row, remark: table.remarks?.[at] ?? null, choices: table.choices?.[at] ?? [] },
+            ...{ row, at, remark: table.remarks?.[at] ?? null, choices: table.choices?.[at] ?? [] },
           }))}
           nothing="None."
           caption={title}
@@ -52,7 +56,7 @@ function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
           foot={table.foot?.map((row) => (
             <tr class="total">
               {row.map((cell, at) => (
-                <td class={table.headings[at]?.startsWith('>') ? 'num' : undefined}>
+                <td class={isNumber(table.headings[at]) ? 'num' : undefined}>
                   <CellOf cell={cell} />
                 </td>
               ))}
@@ -65,12 +69,31 @@ function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
   );
 }
 
-type Row = Readonly<{ row: readonly Cell[]; remark: Cell; choices: readonly Choice[] }>;
+type Row = Readonly<{ row: readonly Cell[]; at: number; remark: Cell; choices: readonly Choice[] }>;
+
+const remediesFor = ({ remedies = [] }: Table, user: Seer): Column<Row>[] =>
+  remedies.every((each) => each === null)
+    ? []
+    : [
+        {
+          heading: '',
+          cell({ at }) {
+            const remedy = remedies[at];
+            return (
+              remedy && (
+                <ActionLink user={user} action={remedy.action} partner={null} input={remedy.input} tone="small">
+                  {remedy.label}
+                </ActionLink>
+              )
+            );
+          },
+        },
+      ];
 
 const columnsOf = (headings: readonly string[]): Column<Row>[] =>
   headings.map((heading, at) => ({
     heading: capitalized(heading.replace(/^[>~]/, '')),
-    number: heading.startsWith('>'),
+    number: isNumber(heading),
     cell: ({ row, remark, choices }) => (
       <>
         <CellOf cell={row[at] ?? null} />
@@ -98,7 +121,13 @@ function CellOf({ cell }: { cell: Cell }) {
   if (cell instanceof Amount) return <Money amount={cell.toString()} currency={cell.currency} />;
   if (typeof cell === 'string' && SHORT.test(cell)) return <span class="number">{cell}</span>;
   if (cell === null || typeof cell !== 'object') return <>{cell ?? ''}</>;
-  return <a href={cell.page}>{cell.text}</a>;
+  return [cell].flat().map(({ text, page }) => (
+    <span class="line">
+      <a class={SHORT.test(text) ? 'number' : undefined} href={page}>
+        {text}
+      </a>
+    </span>
+  ));
 }
 
 type VersionRow = Versions['rows'][number];

@@ -12,18 +12,24 @@ const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {
 };
 
 export function FilterInput({
-  field: { name, label, kind, choices = [] },
+  field: { name, label, kind, required, choices = [] },
   value,
 }: {
   field: Field;
   value: string | undefined;
 }) {
+  if (kind === 'flag')
+    return (
+      <label class="check">
+        <input type="checkbox" name={name} value="yes" checked={value === 'yes'} /> {label}
+      </label>
+    );
   return (
     <label class="field" for={`filter-${name}`}>
       {label}
       {kind === 'choice' ? (
         <select id={`filter-${name}`} name={name}>
-          <option value="">All</option>
+          {!required && <option value="">All</option>}
           {choices.map((choice) => (
             <option value={choice} selected={value === choice}>
               {choice.replaceAll('_', ' ')}

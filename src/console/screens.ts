@@ -16,6 +16,7 @@ import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
 import { payments } from '#lists/payments';
+import { bankReconciliation, closeReport, tax, trialBalance, unearned } from '#lists/reports';
 import { reserve } from '#lists/reserve';
 import { rollForward } from '#lists/roll-forward';
 import { rows } from '#lists/rows';
@@ -24,25 +25,21 @@ import { isMonth, Month } from '#month';
 import { scopeOf } from '#people/roles';
 import { isInPeriod } from '#people/scope';
 import { readSettingsChanges } from '#people/settings-changes';
-import { bankReconciliationSheet } from '#reports/bank-reconciliation';
 import { positionSheet, readPosition } from '#reports/position';
-import { taxSheet } from '#reports/tax';
-import { unearnedSheet } from '#reports/unearned';
 import { actionHref } from './action-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
 import { textAsked } from './parameters.ts';
+import { addReport } from './report-route.tsx';
 import { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { AuditMenu } from './screens/audit-menu.tsx';
-import { bankReconciliationScreen, readBankReconciliation } from './screens/bank-reconciliation.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
-import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
 import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
@@ -60,11 +57,9 @@ import { AllPaymentsTab, BankLinesTab, PaymentActions, paymentsScreen, readPayme
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { ReportsMenu } from './screens/reports-menu.tsx';
-import { readTax, readUnearned, taxScreen, unearnedScreen } from './screens/revenue.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readToday, todayScreen } from './screens/today.tsx';
-import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
 /** One at a time, because a preview takes the ledger's lock as a close does. */
@@ -208,27 +203,6 @@ function addReports(routes: Routes) {
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
   sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
-  screen(
-    '/reports/close',
-    { ...PARTNERS, ...OF_PERIOD },
-    (tx, { query, ...seen }) => readCloseReport(tx, query, seen),
-    closeReportScreen,
-    sheetOfCloseReport,
-  );
-  screen(
-    '/reports/trial-balance',
-    LEDGER,
-    (tx, { query, today }) => readTrialBalance(tx, query, { today }),
-    trialBalanceScreen,
-    sheetOfTrialBalance,
-  );
-  screen(
-    '/reports/bank-reconciliation',
-    LEDGER,
-    (tx, { query, today }) => readBankReconciliation(tx, query, { today }),
-    bankReconciliationScreen,
-    bankReconciliationSheet,
-  );
   addList(routes, '/reports/roll-forward', {
     ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
     Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
@@ -241,14 +215,7 @@ function addReports(routes: Routes) {
     ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
     Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
   });
-  screen('/reports/tax', LEDGER, (tx, { query, today }) => readTax(tx, query, { today }), taxScreen, taxSheet);
-  screen(
-    '/reports/unearned',
-    LEDGER,
-    (tx, { query, today }) => readUnearned(tx, query, { today }),
-    unearnedScreen,
-    unearnedSheet,
-  );
+  for (const report of [trialBalance, tax, unearned, bankReconciliation, closeReport]) addReport(routes, report);
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
     Above: () => ReportsMenu({ current: 'cash-application' }),

@@ -4,12 +4,13 @@
  * the partners that it pays for today, and names the partner of each line. Refusals: partner_unknown, argument_invalid.
  */
 
+import { Block, Cell } from '#blocks';
 import { Address } from '#config/validation';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { readPaidFor, readPartners } from '#partners/partners.sql';
 import { ReversalKind } from '#payments/enums';
-import { Amount, daysBetween } from '#values';
+import { Amount, daysBetween, groupThousands } from '#values';
 import { Activity, ActivityLine, ActivityRow, readActivity } from './account-statement.sql.ts';
 import { BUCKETS, Bucket, bucketOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
@@ -135,6 +136,42 @@ export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_fo
   const found = paysFor.find(({ partner_id }) => partner_id === partnerId);
   return found === undefined ? '' : `, ${found.name}`;
 }
+
+/** The activity of each currency. `documents`: where the pages of documents are; a partner's place has only its own. */
+export const activityBlocks = (statement: AccountStatement, documents = '/console/invoices'): Block[] =>
+  statement.accounts.map(({ currency, opening, closing, lines }) => ({
+    title: `Account in ${currency}`,
+    table: {
+      headings: ['date', '~activity', '>amount', '>balance'],
+      rows: [
+        [statement.from, 'brought forward', null, groupThousands(opening)],
+        ...lines.map((line): Cell[] => {
+          const of = ofPartner(statement, line.partner_id);
+          const text = `${activityText(line)}${of}${line.dated_on === line.date ? '' : ` (${line.dated_on})`}`;
+          const isLinked = line.document !== null && (of === '' || documents === '/console/invoices');
+          return [
+            ...[line.date, isLinked ? { text, page: `${documents}/${line.document}` } : text],
+            ...[groupThousands(line.amount), groupThousands(line.balance)],
+          ];
+        }),
+      ],
+      foot: [[statement.as_of, 'balance', null, groupThousands(closing)]],
+    },
+  }));
+
+export const openItemBlocks = (statement: AccountStatement): Block[] =>
+  statement.accounts.flatMap(({ currency, open_items, unapplied }) => {
+    const rows: Cell[][] = open_items.map(({ partner_id, number, due_on, days_due, document, balance, disputed }) => [
+      `${number}${ofPartner(statement, partner_id)}` +
+        (Number(disputed) === 0 ? '' : `, ${groupThousands(disputed)} disputed`),
+      due_on === null ? 'credit' : `due ${due_on}`,
+      days_due !== null && days_due > 0 ? `${days_due} days` : '',
+      groupThousands(document === 'credit_note' ? `-${balance}` : balance),
+    ]);
+    const cash = Number(unapplied) === 0 ? [] : [['unapplied cash', '', '', groupThousands(`-${unapplied}`)]];
+    const table = { headings: ['item', 'due', '>overdue', '>balance'], rows: [...rows, ...cash] };
+    return table.rows.length === 0 ? [] : [{ title: `Open in ${currency}`, table }];
+  });
 
 /** The overdue part of an account's balance, but at most the amount due after credit and unapplied cash. */
 export function overdueOf({ currency, closing, aging }: CurrencyAccount) {

@@ -2,11 +2,12 @@
  * The bank reconciliation: for each bank account, how the balance of the books leads to the balance that the bank
  * states, with every item in between. An account without balances in its files is compared with the sum of its lines.
  */
+import { Block, Table } from '#blocks';
 import { Transaction } from '#database/transaction';
 import { BankLineState } from '#payments/enums';
+import { toDo } from '#remedy';
 import { columnsOf, Sheet } from '#sheet';
-import { table } from '#text-table';
-import { Amount, dateName, groupThousands, plural } from '#values';
+import { Amount, plural } from '#values';
 import { readPresentDay } from './balances.sql.ts';
 import { BankAccountRow, BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 
@@ -101,7 +102,7 @@ const itemOf = ({ account: _, currency, text, is_withdrawn, ...item }: BankItemR
 });
 
 /** What an item is, in a few words. */
-export function nameOfItem({ bank_line_id, state, payment_id, document }: BankItem) {
+function nameOfItem({ bank_line_id, state, payment_id, document }: BankItem) {
   const of = document ?? (payment_id === null ? '' : `payment ${payment_id}`);
   if (bank_line_id === null) return of;
   return state === 'unbooked'
@@ -118,14 +119,14 @@ const STATES: Readonly<Record<BankLineState, string>> = {
   unbooked: '',
 };
 
-export const ITEM_KINDS: Readonly<Record<BankItemKind, string>> = {
+const ITEM_KINDS: Readonly<Record<BankItemKind, string>> = {
   not_in_books: 'on the statement, not in the books',
   in_transit: 'in transit: in the books, on no statement yet',
   withdrawn: 'in the books, on a statement that the bank withdrew',
 };
 
 /** The steps from the books to the bank, without those that are zero. */
-export const stepsOf = (each: AccountReconciliation): (readonly [string, string])[] => [
+const stepsOf = (each: AccountReconciliation): (readonly [string, string])[] => [
   ['balance of the books', each.books],
   ...(
     [
@@ -144,26 +145,36 @@ const bankBalanceOf = ({ account, balances_stated, reported_to }: AccountReconci
       ? `balance of the bank, reported to ${reported_to}`
       : `sum of the lines, reported to ${reported_to ?? 'no day'}: no balance is stated`;
 
-export const accountName = ({ account, currency }: Pick<AccountReconciliation, 'account' | 'currency'>) =>
+const accountName = ({ account, currency }: Pick<AccountReconciliation, 'account' | 'currency'>) =>
   `${account === '' ? 'recorded without an account' : account} ${currency}`;
 
-export function describeBankReconciliation(found: BankReconciliation, width?: number): string {
-  const { on, accounts } = found;
-  if (accounts.length === 0) return 'No bank account has reported.';
-  const parts = accounts.map((each) => {
-    const { items, currency } = each;
-    const rows = items.map((item) => [item.dated_on, groupThousands(item.amount), nameOfItem(item), item.text]);
+export const bankReconciliationBlocks = ({ accounts }: BankReconciliation): Block[] =>
+  accounts.flatMap((each): Block[] => {
+    const { currency, items, state } = each;
+    const steps = stepsOf(each).map(([name, amount]) => [name, Amount.of(amount, currency)]);
+    const title = accountName(each);
     return [
-      `${accountName(each)}: ${verdictOf(each)}`,
-      table(
-        ['', `>${currency}`],
-        stepsOf(each).map(([name, amount]) => [name, groupThousands(amount)]),
-      ),
-      ...(items.length === 0 ? [] : [table(['item of', '>amount', '', '~'], rows, width)]),
-    ].join('\n');
+      {
+        ...{ title, lines: [verdictOf(each)], ...(state === 'tied' ? {} : { tone: 'warn' }) },
+        table: { headings: ['~step', '>amount'], rows: steps.slice(0, -1), foot: steps.slice(-1) },
+      },
+      ...(items.length === 0 ? [] : [{ title: `Items of ${title}`, table: itemsTable(each) }]),
+    ];
   });
-  return [`Bank reconciliation as of ${dateName(on)}`, ...parts, `${summaryOf(found)}.`].join('\n\n');
-}
+
+const itemsTable = ({ currency, items }: AccountReconciliation): Table => ({
+  headings: ['item of', '~item', '~text', '~is', '>amount'],
+  rows: items.map((item) => [
+    item.dated_on,
+    item.payment_id === null
+      ? nameOfItem(item)
+      : { text: nameOfItem(item), page: `/console/payments/${item.payment_id}` },
+    ...[item.text, ITEM_KINDS[item.kind].replace(/:.*/, ''), Amount.of(item.amount, currency)],
+  ]),
+  remedies: items.map(({ state, bank_line_id }) =>
+    state === 'unbooked' ? toDo('Book it', 'bank.book', { bankLineId: String(bank_line_id) }) : null,
+  ),
+});
 
 /** `2 accounts with a statement: all tie` */
 export function summaryOf({ accounts, ties }: BankReconciliation): string {
@@ -176,7 +187,7 @@ export function summaryOf({ accounts, ties }: BankReconciliation): string {
     : `${plural(open, 'account does', 'accounts do')} not tie`;
 }
 
-export const verdictOf = ({ state, balances_stated }: AccountReconciliation): string =>
+const verdictOf = ({ state, balances_stated }: AccountReconciliation): string =>
   state === 'tied' && !balances_stated ? 'all lines are in the books; the bank states no balance' : VERDICTS[state];
 
 const VERDICTS: Readonly<Record<AccountReconciliation['state'], string>> = {

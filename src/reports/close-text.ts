@@ -1,15 +1,16 @@
-/** The report of a close as plain text, for the command and for the e-mail to finance. Names are cut to the width. */
+/** The report of a close, for the command, the console and the e-mail to finance. */
 
+import { Block, blocksText, Cell } from '#blocks';
 import { describeDecision } from '#close/feeds';
 import { describeOtherCurrency } from '#close/other-currencies';
 import { describeDifferingCut } from '#ledger/quoted';
-import { printable, table, wrapped } from '#text-table';
-import { Amount, groupThousands, monthName, plural } from '#values';
-import { PartnerChange } from './close.sql.ts';
+import { fitLines } from '#text-table';
+import { Amount, counted, groupThousands, monthName, plural } from '#values';
+import { LateRows, PartnerChange } from './close.sql.ts';
 import { CloseReport } from './close.ts';
 
-/** The number of partners that are listed for each currency, the largest change first. --json lists all partners. */
-const LISTED = 20;
+/** The partners that a text lists for each currency, the largest change first. */
+export const LISTED = 20;
 
 /**
  * The actions that need no approval in production, and the actions that were not approved because no approver existed.
@@ -39,84 +40,137 @@ function standing({ approvers, approvers_of_some, rules, approvers_before }: Non
   return lines;
 }
 
-export function describeClose(report: CloseReport, width?: number) {
-  const { sent, pending, held, failed, uncertain } = report.deliveries;
-  const counted = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
-  const parts = [
-    [
-      `${monthName(report.month)}, closed on ${report.issued_on}`,
-      `  Documents   ${counted(report.invoices, 'invoice')}, ${counted(report.credit_notes, 'credit note')}, ${counted(report.statements, 'statement')}`,
-      `  Rows        ${report.entries}, ${report.late_entries} of them late`,
-      `  E-mails     ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
-      ...approvalsOf(report).flatMap((each) =>
-        wrapped(each, 64).map((line, at) => `  ${at === 0 ? 'Approvals   ' : '            '}${line}`),
-      ),
-      ...(report.program === null ? [] : [`  Program     Reckoner ${report.program}`]),
-      ...(report.schema === null ? [] : [`  Schema      ${report.schema}`]),
-    ].join('\n'),
+/**
+ * What a close issued, compared with the month before. A text has the `most` largest changes of each currency. A user
+ * who is limited to some partners sees no totals.
+ */
+export function closeBlocks(report: CloseReport, { most, isWhole = true }: { most?: number; isWhole?: boolean }) {
+  const tax = isWhole ? beforeTax(report) : report.taxes === undefined ? '' : 'Amounts are before tax.';
+  const sentences = (title: string, lines: readonly Cell[]): Block[] =>
+    lines.length === 0 ? [] : [{ title, tone: 'warn', lines }];
+  return [
+    ...(isWhole ? totalsBlocks(report) : []),
+    ...(tax === '' ? [] : [{ title: 'Tax', lines: [tax] }]),
+    ...changesBlocks(report, most),
+    ...sentences(
+      `No activity (${report.no_activity.length})`,
+      report.no_activity.length === 0 ? [] : [report.no_activity.map(linked)],
+    ),
+    ...lateBlocks(report.late),
+    ...sentences("In a currency that is not the partner's own", report.other_currencies.map(describeOtherCurrency)),
+    ...sentences("With a cut other than the policy's", report.differing_cuts.map(describeDifferingCut)),
+    ...sentences('In doubt and accepted', report.accepted_doubts.map(describeDecision)),
+    ...heldBlocks(report.held),
   ];
-  const currencies = Object.entries(report.totals);
-  if (currencies.length > 0) {
-    parts.push(
-      table(
-        ['', '>spotPrice', '>partnerCut', '>invoiceAmount'],
-        currencies.map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => [
-          currency,
-          ...[spotPrice, partnerCut, invoiceAmount].map(groupThousands),
-        ]),
-      ),
-    );
-  }
-  const tax = beforeTax(report);
-  if (tax !== '') parts.push(wrapped(tax, 78).join('\n'));
-  parts.push(...changes(report, width));
-  if (report.no_activity.length > 0)
-    parts.push(
-      listed(
-        `No activity (${report.no_activity.length})`,
-        report.no_activity.map(({ name }) => name),
-      ),
-    );
-  if (report.late.length > 0) {
-    parts.push(
-      [
-        'Late rows, billed this month',
-        table(
-          ['~partner', 'of', '>rows', '>invoiceAmount', ''],
-          report.late.map((row) => [
-            row.name,
-            row.month,
-            row.entries,
-            groupThousands(row.invoice_amount),
-            row.currency,
-          ]),
-          width,
-        ),
-      ].join('\n'),
-    );
-  }
-  if (report.other_currencies.length > 0) {
-    const lines = report.other_currencies.flatMap((row) => wrapped(printable(describeOtherCurrency(row)), 76, '  '));
-    parts.push(["In a currency that is not the partner's own", ...lines].join('\n'));
-  }
-  if (report.differing_cuts.length > 0) {
-    const lines = report.differing_cuts.flatMap((row) => wrapped(printable(describeDifferingCut(row)), 76, '  '));
-    parts.push(["With a cut other than the policy's", ...lines].join('\n'));
-  }
-  if (report.accepted_doubts.length > 0) {
-    const lines = report.accepted_doubts.flatMap((row) => wrapped(printable(describeDecision(row)), 76, '  '));
-    parts.push(['In doubt and accepted', ...lines].join('\n'));
-  }
-  if (report.held.length > 0) {
-    const lines = report.held.flatMap(({ number, name, status, reason }) =>
-      wrapped(printable(`${number} of ${name}, ${status}${reason === '' ? '' : `: ${reason}`}`), 78).map(
-        (line, index) => (index === 0 ? `  ${line}` : `    ${line}`),
-      ),
-    );
-    parts.push(['Needs attention', ...lines].join('\n'));
-  }
-  return parts.join('\n\n');
 }
+
+/** The report as plain text, with the largest changes. --json lists all partners. */
+export const describeClose = (report: CloseReport, width?: number) =>
+  fitLines(blocksText(closeBlocks(report, { most: LISTED }), width), width);
+
+const linked = ({ partner_id, name }: { readonly partner_id: string; readonly name: string }) => ({
+  ...{ text: name, page: `/console/partners/${encodeURIComponent(partner_id)}` },
+});
+
+function totalsBlocks(report: CloseReport): Block[] {
+  const { sent, pending, held, failed, uncertain } = report.deliveries;
+  const documents = [
+    plural(report.invoices, 'invoice'),
+    ...[plural(report.credit_notes, 'credit note'), plural(report.statements, 'statement')],
+  ];
+  const approvals = approvalsOf(report).join('; ');
+  const totals = Object.entries(report.totals);
+  return [
+    {
+      title: `${monthName(report.month)}, closed on ${report.issued_on}`,
+      facts: [
+        ['Documents', documents.join(', ')],
+        ['Rows', `${report.entries}, ${report.late_entries} of them late`],
+        ['E-mails', `${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`],
+        ...(approvals === '' ? [] : [['Approvals', approvals] as const]),
+        ...(report.program === null ? [] : [['Program', `Reckoner ${report.program}`] as const]),
+        ...(report.schema === null ? [] : [['Schema', report.schema] as const]),
+      ],
+    },
+    ...(totals.length === 0
+      ? []
+      : [
+          {
+            title: 'Totals',
+            table: {
+              headings: ['currency', '>sales', ">partners' cut", '>invoice amount'],
+              rows: totals.map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => [
+                ...[currency, ...[spotPrice, partnerCut, invoiceAmount].map(groupThousands)],
+              ]),
+            },
+          },
+        ]),
+  ];
+}
+
+/** What a month bills each partner, compared with the month before; of each currency, the `most` largest changes. */
+export const changesBlocks = ({ partners, previous, month }: Compared, most?: number): Block[] =>
+  [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
+    const own = partners.filter((row) => row.currency === currency);
+    const shown = own.slice(0, most);
+    const rest = own.length - shown.length;
+    const isIssued = shown.some(({ documents }) => documents.length > 0);
+    return {
+      title: `Partners in ${currency}`,
+      ...(rest > 0 && { lines: [`The largest changes; ${counted(rest)} more are smaller.`] }),
+      table: {
+        headings: [
+          ...['~partner', ...(isIssued ? ['~document'] : []), '>this month'],
+          ...(previous === null ? [] : [`>against ${previous}`]),
+        ],
+        rows: shown.map((row) => [
+          linked(row),
+          ...(isIssued ? [row.documents.map((text) => ({ text, page: `/console/invoices/${text}` }))] : []),
+          ...[row.invoice_amount, ...(previous === null ? [] : [row.change])].map(groupThousands),
+        ]),
+        ...(previous !== null && {
+          remarks: shown.map((row) => ({
+            text: whyChanged(row),
+            page: `/console/rows?partner=${encodeURIComponent(row.partner_id)}&month=${month}`,
+          })),
+        }),
+      },
+    };
+  });
+
+type Compared = Pick<CloseReport, 'partners' | 'previous' | 'month'>;
+
+/** The rows of closed months that a close bills. */
+export const lateBlocks = (late: readonly LateRows[]): Block[] =>
+  late.length === 0
+    ? []
+    : [
+        {
+          title: 'Late rows, billed now',
+          table: {
+            headings: ['~partner', 'of', '>rows', '>amount'],
+            rows: late.map((row) => [
+              ...[linked(row), monthName(row.month), row.entries, Amount.of(row.invoice_amount, row.currency)],
+            ]),
+          },
+        },
+      ];
+
+const heldBlocks = (held: CloseReport['held']): Block[] =>
+  held.length === 0
+    ? []
+    : [
+        {
+          title: 'Held or not sent',
+          table: {
+            headings: ['number', '~partner', 'status', '~reason'],
+            rows: held.map((row) => [
+              { text: row.number, page: `/console/invoices/${row.number}` },
+              ...[linked(row), row.status, row.reason],
+            ]),
+          },
+        },
+      ];
 
 /**
  * States that the amounts are before tax, and how much tax the documents add. The text is empty if no document is
@@ -129,15 +183,6 @@ export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>) {
     .map(([currency, tax]) => `${groupThousands(tax)} ${currency}`);
   if (added.length === 0) return "Amounts are before tax; the month's documents carry no tax.";
   return `Amounts are before tax. The documents of the month add tax: ${added.join(', ')}.`;
-}
-
-export function largestChanges(
-  { partners }: CloseReport,
-  currency: string,
-): { shown: readonly PartnerChange[]; rest: number } {
-  const own = partners.filter((row) => row.currency === currency);
-  const shown = own.slice(0, LISTED);
-  return { shown, rest: own.length - shown.length };
 }
 
 /**
@@ -161,44 +206,4 @@ export function whyChanged(row: PartnerChange) {
     ...(row.last_entries === 0 ? [] : policies(row.new_policies, 'is new')),
     ...(row.entries === 0 ? [] : policies(row.ended_policies, 'has no rows')),
   ].join(', ');
-}
-
-/** The changes that a text explains. */
-const EXPLAINED = 5;
-
-/** Why the first of these partners changed, a paragraph for each. */
-export const reasonsOf = (partners: readonly PartnerChange[]) =>
-  partners
-    .filter((row) => whyChanged(row) !== '')
-    .slice(0, EXPLAINED)
-    .flatMap((row) => {
-      const [first = '', ...more] = wrapped(printable(`${row.name}: ${whyChanged(row)}`), 74);
-      return [`  ${first}`, ...more.map((line) => `    ${line}`)];
-    });
-
-function changes(report: CloseReport, width?: number) {
-  const { partners, previous } = report;
-  return [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
-    const { shown, rest } = largestChanges(report, currency);
-    const rows = shown.map((row) => [
-      row.name,
-      row.documents.join(', '),
-      groupThousands(row.invoice_amount),
-      ...(previous === null ? [] : [groupThousands(row.change)]),
-    ]);
-    const headings = [
-      `~${currency}`,
-      '~document',
-      '>this month',
-      ...(previous === null ? [] : [`>against ${previous}`]),
-    ];
-    return [
-      table(headings, rows, width) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : ''),
-      ...(previous === null ? [] : reasonsOf(shown)),
-    ].join('\n');
-  });
-}
-
-function listed(title: string, names: readonly string[]) {
-  return [title, ...wrapped(names.map(printable).join(', '), 76).map((line) => `  ${line}`)].join('\n');
 }

@@ -1,6 +1,6 @@
 /** Converts the balances of a trial balance to one currency. */
 
-import { fitLines, table } from '#text-table';
+import { Block } from '#blocks';
 import { Amount, dateName, groupThousands } from '#values';
 import { Rates, ratesOf } from './rates.ts';
 
@@ -84,26 +84,19 @@ export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & {
 
 const shown = (amount: string) => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
 
-/** The presentation as text and as a table. If a width is given, words are wrapped and account names are shortened. */
-export function describePresentation(presentation: Presentation, asOf: string, width?: number) {
+export function presentationBlock(presentation: Presentation, asOf: string): Block {
   const { currency, source, date, rates, total } = presentation;
   const used = Object.entries(rates).filter(([from]) => from !== currency);
-  return [
-    fitLines(
-      [
-        `In ${currency}, at the rates of ${source} of ${dateName(date)}`,
-        ...used.map(([from, rate]) => `1 ${from} = ${rate} ${currency}`),
-        ...(date === asOf ? [] : [`The rates are not from the date of the balances, ${dateName(asOf)}.`]),
-      ].join('\n'),
-      width,
-    ),
-    table(
-      [`~account, ${currency}`, '>debit', '>credit'],
-      [
-        ...presentedLines(presentation).map((each) => [each.account, shown(each.debit), shown(each.credit)]),
-        ['total', groupThousands(total.debit), groupThousands(total.credit)],
-      ],
-      width,
-    ),
-  ].join('\n\n');
+  return {
+    title: `In ${currency}, at the rates of ${source} of ${dateName(date)}`,
+    lines: [
+      ...used.map(([from, rate]) => `1 ${from} = ${rate} ${currency}`),
+      ...(date === asOf ? [] : [`The rates are not from the date of the balances, ${dateName(asOf)}.`]),
+    ],
+    table: {
+      headings: [`~account, ${currency}`, '>debit', '>credit'],
+      rows: presentedLines(presentation).map((each) => [each.account, shown(each.debit), shown(each.credit)]),
+      foot: [['total', groupThousands(total.debit), groupThousands(total.credit)]],
+    },
+  };
 }

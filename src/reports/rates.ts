@@ -2,7 +2,7 @@
  * Reads a rates file: the values of several currencies in one currency, with source and date (docs/general-ledger.md).
  */
 import { z } from 'zod';
-import { readFieldsFile } from '#config/fields-file';
+import { readFieldsText } from '#config/fields-file';
 import { line } from '#config/validation';
 import { refuse } from '#errors/refusals';
 import { parseExactJson } from '#json';
@@ -31,9 +31,9 @@ const ratesSchema = z
 
 export type Rates = Readonly<z.output<typeof ratesSchema>>;
 
-/** Refusals: rates_invalid, file_unreadable. */
-export const readRates = (file: string): Rates =>
-  readFieldsFile(file, {
+/** Refusal: rates_invalid. */
+export const readRates = (file: string, bytes: Buffer): Rates =>
+  readFieldsText(bytes.toString(), {
     schema: ratesSchema,
     parse: parseExactJson,
     invalid: (problems) => refuse('rates_invalid', { file, problems }),

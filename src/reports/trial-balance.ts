@@ -1,11 +1,11 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
 
+import { Block } from '#blocks';
 import { Transaction } from '#database/transaction';
-import { table } from '#text-table';
-import { Amount, compare, dateName, groupThousands } from '#values';
+import { Amount, compare, groupThousands } from '#values';
 import { Balance, readBalances, readPresentDay } from './balances.sql.ts';
-import { BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
-import { describePresentation, Presentation, presented, sidesOf } from './presentation.ts';
+import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
+import { Presentation, presentationBlock, presented, sidesOf } from './presentation.ts';
 import { Rates } from './rates.ts';
 
 export type TrialBalance = BooksOfDay &
@@ -75,31 +75,23 @@ function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: bool
   };
 }
 
-/** The accounts of one currency. */
-export const trialTable = ({ accounts }: TrialBalance, { currency, debit, credit }: TrialBalance['totals'][number]) => {
-  const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
-  return {
-    headings: [`~account, ${currency}`, '>debit', '>credit'],
-    rows: accounts
-      .filter((each) => each.currency === currency)
-      .map((each) => [each.account, shown(each.debit), shown(each.credit)]),
-    foot: [['total', groupThousands(debit), groupThousands(credit)]],
-  };
-};
-
-/** The trial balance as text and tables. If a width is given, account names are shortened to fit. */
-export function describeTrialBalance(trial: TrialBalance, width?: number) {
-  const { as_of, accounts, totals, balanced, presentation } = trial;
-  if (accounts.length === 0)
-    return [`All accounts are zero as of ${dateName(as_of)}.`, ...preliminaryNote(trial)].join('\n');
-  const parts = totals.map((total) => {
-    const { headings, rows, foot } = trialTable(trial, total);
-    return table(headings, [...rows, ...foot], width);
+/** The accounts of each currency. */
+export const trialBlocks = ({ accounts, totals }: TrialBalance): Block[] =>
+  totals.map(({ currency, debit, credit }) => {
+    const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
+    return {
+      title: `Trial balance in ${currency}`,
+      table: {
+        headings: [`~account, ${currency}`, '>debit', '>credit'],
+        rows: accounts
+          .filter((each) => each.currency === currency)
+          .map((each) => [each.account, shown(each.debit), shown(each.credit)]),
+        foot: [['total', groupThousands(debit), groupThousands(credit)]],
+      },
+    };
   });
-  const verdict = balanced
-    ? 'Debits equal credits in every currency.'
-    : 'DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; verify the ledger.';
-  const inOne = presentation === undefined ? [] : [describePresentation(presentation, as_of, width)];
-  const title = [`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n');
-  return [title, ...parts, ...inOne, verdict].join('\n\n');
-}
+
+export const trialBalanceBlocks = (trial: TrialBalance): Block[] => [
+  ...trialBlocks(trial),
+  ...(trial.presentation ? [presentationBlock(trial.presentation, trial.as_of)] : []),
+];

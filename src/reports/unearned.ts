@@ -2,10 +2,10 @@
  * Unearned sales as of a day, by partner, policy and currency (docs/revenue.md). The report states whether its sums equal
  * the balances of `liabilities:unearned`.
  */
+import { Block } from '#blocks';
 import { Transaction } from '#database/transaction';
 import { columnsOf, Sheet } from '#sheet';
-import { table } from '#text-table';
-import { Amount, dateName, groupThousands } from '#values';
+import { Amount } from '#values';
 import { readBalances } from './balances.sql.ts';
 import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
 import { readUnearnedLines, UnearnedLine } from './unearned.sql.ts';
@@ -52,21 +52,20 @@ export const unearnedSheet = ({ lines }: UnearnedReport): Sheet => ({
   rows: lines,
 });
 
-export function describeUnearned({ as_of, lines, totals, ties }: UnearnedReport, width?: number) {
-  const title = `Unearned sales as of ${dateName(as_of)}`;
-  const tied = ties ? 'Ties to the journal.' : 'DOES NOT TIE TO THE JOURNAL: verify the ledger.';
-  if (lines.length === 0) return `${title}\n\nNo sales are unearned on this day.\n${tied}`;
-  const rows = lines.map(({ name, policy_id, currency, unearned, within_a_year, earned_by }) => [
-    ...[name, policy_id, currency, groupThousands(unearned), groupThousands(within_a_year), earned_by],
-  ]);
-  const sums = Object.entries(totals).map(([currency, total]) => [
-    'Total',
-    '',
-    currency,
-    groupThousands(total),
-    '',
-    '',
-  ]);
-  const headings = ['~partner', 'policy', 'in', '>unearned', '>within a year', 'earned by'];
-  return [title, '', table(headings, [...rows, ...sums], width), '', tied].join('\n');
+export function unearnedBlocks({ lines, totals }: UnearnedReport): Block[] {
+  if (lines.length === 0) return [];
+  const money = (amount: string, currency: string) => Amount.of(amount, currency);
+  return [
+    {
+      title: 'By partner and policy',
+      table: {
+        headings: ['~partner', 'policy', '>unearned', '>within a year', 'earned by'],
+        rows: lines.map(({ partner_id, name, policy_id, currency, unearned, within_a_year, earned_by }) => [
+          { text: name, page: `/console/partners/${partner_id}` },
+          ...[policy_id, money(unearned, currency), money(within_a_year, currency), earned_by],
+        ]),
+        foot: Object.entries(totals).map(([currency, total]) => ['Total', '', money(total, currency), '', '']),
+      },
+    },
+  ];
 }

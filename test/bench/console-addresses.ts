@@ -125,7 +125,7 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
     '/audit/checkpoints': ['kind=daily', 'kind=month'],
     '/reports/coverage': ['as_of=2026-06-30', 'only=gaps', 'after=partner-00250'],
     '/reports/close': [`month=${month}`, 'month=2024-03'],
-    '/reports/trial-balance': ['as_of=2025-06-15', 'detail=yes'],
+    '/reports/trial-balance': ['asOf=2025-06-15', 'detail=yes'],
   };
   return questions[path] ?? [];
 }

@@ -321,7 +321,7 @@ test('an acceptance shows the doubts, is recorded with its reason, and is in the
   const closed = await world.database.reading((tx) => readCloseReport(tx));
   expect(closed?.accepted_doubts).toMatchObject([{ partner_id: 'p-1', kind: 'totals', reason: input.reason }]);
   expect(closed && describeClose(closed).replaceAll(/\s+/g, ' ')).toContain(
-    `In doubt and accepted p-1 (Partner p-1) ${evidence}: one sale was cancelled`,
+    `In doubt and accepted: p-1 (Partner p-1) ${evidence}: one sale was cancelled`,
   );
   expect(await refusalOf(runAction(world, feedAccept, input, { reporter: {} }))).toMatchObject({
     code: 'feed_not_in_doubt',

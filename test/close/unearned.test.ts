@@ -1,7 +1,9 @@
 /** Sales recognized over their cover: what each month earns, as a person would compute it, and what stays unearned. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { reportText } from '../../src/lists/report.ts';
+import { unearned as unearnedReport } from '../../src/lists/reports.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
-import { describeUnearned, readUnearned } from '../../src/reports/unearned.ts';
+import { readUnearned } from '../../src/reports/unearned.ts';
 import { expectVerified, refund, sale } from '../documents/correcting.ts';
 import { openWorld, partner, requote, type World } from '../support/world.ts';
 
@@ -55,7 +57,7 @@ test('a year of cover is earned month by month, by days, and the last month take
       ...{ unearned: '91.51', within_a_year: '91.51', earned_by: '2027-06' },
     },
   ]);
-  expect(describeUnearned(await unearned('2026-07-31'))).toContain('Ties to the journal.');
+  expect(reportText(unearnedReport, await unearned('2026-07-31'))).toContain('Ties to the journal.');
   await expectVerified(world);
 });
 

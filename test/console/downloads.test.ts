@@ -36,7 +36,7 @@ test.each([
   ['invoices?status=paid&text=harbour', ['invoice', 'list', '--status', 'paid', '--text', 'harbour']],
   ['aging?as_of=2026-08-31', ['report', 'aging', '--as-of', '2026-08-31']],
   [
-    'reports/trial-balance?as_of=2026-09-01&detail=yes',
+    'reports/trial-balance?asOf=2026-09-01&detail=yes',
     ['report', 'trial-balance', '--as-of', '2026-09-01', '--detail'],
   ],
   ['reports/coverage?as_of=2026-09-15', ['report', 'coverage', '--as-of', '2026-09-15']],

@@ -74,7 +74,7 @@ test('the report names the source, the day and the rates, within 80 columns', as
   const ran = await run(...report, '--rates', file);
   expect(ran.status).toBe(0);
   expect(ran.stdout).toContain(
-    'In USD, at the rates of European Central Bank of 30 September 2026\n1 EUR = 1.08253 USD\n1 JPY = 0.006723 USD\n',
+    'In USD, at the rates of European Central Bank of 30 September 2026:\n  1 EUR = 1.08253 USD\n  1 JPY = 0.006723 USD\n',
   );
   expect(ran.stdout).not.toContain('not from the date');
   expect(Math.max(...ran.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);

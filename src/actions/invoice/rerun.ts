@@ -9,7 +9,6 @@ import {
   partner,
   Report,
 } from '#actions/action';
-import { Block, versionsOf } from '#actions/blocks';
 import {
   amountsIn,
   deliver,
@@ -19,6 +18,7 @@ import {
   isUnsent,
   partnersOfDocuments,
 } from '#actions/documents';
+import { Block, versionsOf } from '#blocks';
 import { Transaction } from '#database/transaction';
 import { linkProvider } from '#delivery/payment-link';
 import { findOtherLinks } from '#delivery/printed-link';

@@ -1,7 +1,7 @@
 import { Facts, FactsChange, Partners, Report } from '#actions/action';
-import { Block } from '#actions/blocks';
 import { documentFacts } from '#actions/documents';
 import { Adjustment } from '#approvals/amounts-before';
+import { Block } from '#blocks';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { Amount, groupThousands, isZero } from '#money';

@@ -1,7 +1,7 @@
 import { ActionContext, choice, defineAction, Facts, FileInput, file, several, text } from '#actions/action';
-import { Block, Choice } from '#actions/blocks';
 import { contentBy } from '#actions/contents';
 import { amountsIn } from '#actions/documents';
+import { Block, Choice } from '#blocks';
 import { knownBankMaps, triedBankMap } from '#config/bank-csv';
 import { fieldProblems } from '#config/validation';
 import { Transaction } from '#database/transaction';

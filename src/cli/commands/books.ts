@@ -1,5 +1,5 @@
-import { blocksText } from '#actions/blocks';
 import { booksClose, checkWithout, reportBooks } from '#actions/books';
+import { blocksText } from '#blocks';
 import {
   acting,
   CommandContext,

@@ -1,5 +1,5 @@
-import { tableText } from '#actions/blocks';
 import { totalsTable } from '#actions/opening';
+import { tableText } from '#blocks';
 import { amount, CommandContext, Definition, printable, refuse, table } from '#cli/command';
 import { showing } from '#cli/report-command';
 import { CarriedItem, OpeningRow, readItems, readOpenings } from '#opening/openings.sql';

@@ -1,6 +1,6 @@
-import { blocksText } from '#actions/blocks';
 import { partnerIdOf } from '#actions/partner-names';
 import { webhookBlock } from '#actions/webhook';
+import { blocksText } from '#blocks';
 import { CommandContext, Definition, readingNow } from '#cli/define';
 import { webhookNamed } from '#partner-events/webhook';
 

@@ -15,7 +15,7 @@ import { Refusal } from '#errors/refusals';
 import { Month, monthName, plural } from '#values';
 import { DoubtLine, Tick } from './close.tsx';
 import { Effect } from './effect.tsx';
-import { LISTED, More } from './month-changes.tsx';
+import { LISTED, More } from './more.tsx';
 
 type ClosePreview = Readonly<{
   month: Month;

@@ -4,6 +4,7 @@ import { readBooksState } from '#close/books.sql';
 import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '#close/close';
 import { acceptFeed, Doubt, Feeds, missingFeeds, outstandingFeeds } from '#close/feeds';
 import { readPartnerZones } from '#close/months.sql';
+import { Blocks } from '#console/blocks';
 import {
   ActionLink,
   addressOf,
@@ -23,13 +24,13 @@ import {
 import { Transaction } from '#database/transaction';
 import { Installation } from '#people/audit-events';
 import { CloseFigures, readCloseFigures } from '#reports/close';
-import { approvalsOf } from '#reports/close-text';
+import { approvalsOf, changesBlocks } from '#reports/close-text';
 import { readReadiness } from '#reports/readiness';
 import { readWaitingApprovals, WaitingApproval } from '#reports/waiting-approvals';
 import { counted, Month, monthName, monthOf, plural } from '#values';
 import { ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
-import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';
+import { LISTED, More } from './more.tsx';
 import { readSignOff, SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
 
 type OpenMonth = Readonly<{
@@ -379,13 +380,10 @@ function Closed({ report, view, user }: ClosedProps) {
         </div>
       </section>
       <div class="columns">
-        <MonthChanges
-          month={report.month}
-          partners={report.partners}
-          linked
-          nothing="No documents were issued."
-          all={inReport}
-        />
+        <div class="stack">
+          <Blocks blocks={changesBlocks(report, LISTED)} />
+          {report.partners.length === 0 && <p class="nothing">No documents were issued.</p>}
+        </div>
         <div class="stack">
           <div id="deliveries" {...(pending > 0 && liveAt(report.month))}>
             <Card title="E-mails" note={`${counted(sent)} of ${counted(sent + pending + unfinished)} sent`}>

@@ -1,10 +1,9 @@
-import { ComponentChildren } from 'preact';
+import { documentFacts, linesBlocks } from '#actions/invoice/show';
+import { Blocks } from '#console/blocks';
 import {
   ActionLink,
   addressOf,
   Card,
-  Column,
-  DataTable,
   Figures,
   Marks,
   Money,
@@ -16,10 +15,9 @@ import {
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
-import { DocumentFilter, DocumentRow, LineRow, readDocuments } from '#documents/documents.sql';
+import { DocumentFilter, DocumentRow, readDocuments } from '#documents/documents.sql';
 import { afterwords, HistoryLine, readHistory } from '#documents/history';
-import { documentTitle, rowKindName } from '#documents/present';
-import { lineTaxText, taxSteps } from '#documents/present-tax';
+import { documentTitle } from '#documents/present';
 import { settledWithoutCash } from '#documents/settled';
 import { refuse } from '#errors/refusals';
 import { standingOf } from '#lists/invoices';
@@ -130,45 +128,6 @@ export function invoiceScreen(
   const issued = row.pdf_sha256 === null ? null : pathOf('document');
   const voidCopy = row.status === 'void' && row.purpose !== 'opening' ? pathOf('void-copy') : null;
   const file = voidCopy ?? issued;
-  const rowsOf = (filter: Readonly<Record<string, string>>) =>
-    addressOf('/console/rows', { document: number, ...filter });
-  const lines: Column<LineRow>[] = [
-    {
-      heading: 'Policy',
-      cell: ({ policy_id: policy, policy_name, kind, month }) =>
-        row.purpose === 'month' ? (
-          <a href={rowsOf({ policy, kind, ...(month !== row.month && { late: 'yes' }) })}>{policy_name}</a>
-        ) : (
-          policy_name
-        ),
-    },
-    {
-      heading: 'Rows',
-      // Each month of late rows has its own line.
-      cell: ({ kind, month }) => (
-        <span class="soft">{`${rowKindName(kind)}${month === row.month ? '' : ` of ${monthName(month)}`}`}</span>
-      ),
-    },
-    { heading: 'Count', number: true, cell: ({ count }) => count },
-    {
-      heading: 'Sales',
-      number: true,
-      cell: ({ spot_price }) => <Money amount={spot_price} currency={currency} bare />,
-    },
-    {
-      heading: "Partner's cut",
-      number: true,
-      cell: ({ partner_cut }) => <Money amount={partner_cut} currency={currency} bare />,
-    },
-    {
-      heading: 'Amount',
-      number: true,
-      cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} bare />,
-    },
-    ...(row.taxes.length === 0
-      ? []
-      : ([{ heading: 'Tax', number: true, cell: (line) => lineTaxText(line, row) }] satisfies Column<LineRow>[])),
-  ];
   return {
     place: 'invoices',
     title: `${documentTitle(row.document)} ${number}`,
@@ -205,25 +164,9 @@ export function invoiceScreen(
                   <Money amount={text(amount, currency)} currency={currency} />,
                 ])}
               />
-              <Facts row={row} />
             </div>
           </section>
-          {row.purpose !== 'opening' && row.lines.length > 0 && (
-            <Card
-              title="Lines"
-              note={`in ${currency}`}
-              actions={
-                row.purpose === 'month' && (
-                  <a class="button" href={rowsOf({})}>
-                    Rows
-                  </a>
-                )
-              }
-              flush
-            >
-              <DataTable columns={lines} rows={row.lines} nothing="No lines." caption="Lines" />
-            </Card>
-          )}
+          <Blocks blocks={[{ title: 'Facts', facts: documentFacts(row, dispute) }, ...linesBlocks(row)]} />
           <History row={row} history={history} />
         </div>
         <Card
@@ -243,6 +186,11 @@ export function invoiceScreen(
               {row.pdf_sha256 !== null && row.e_invoice !== 'none' && (
                 <a class="button" href={`/console/invoices/${number}/e-invoice.xml`} hx-boost="false" download>
                   E-invoice (XML)
+                </a>
+              )}
+              {row.purpose === 'month' && (
+                <a class="button" href={addressOf('/console/rows', { document: number })}>
+                  Rows
                 </a>
               )}
               {row.lines.length > 0 && (
@@ -337,43 +285,3 @@ function History({ row, history }: { row: DocumentRow; history: readonly History
 }
 
 const text = (amount: string, currency: string) => Amount.of(amount, currency).toString();
-
-function Facts({ row }: { row: DocumentRow }) {
-  const link = (number: string | null) => number && <a href={`/console/invoices/${number}`}>{number}</a>;
-  const facts: [string, ComponentChildren][] = [
-    ...taxSteps(row).map(({ label, amount }): [string, ComponentChildren] => [
-      label,
-      <Money amount={amount.toString()} currency={row.currency} />,
-    ]),
-    ['Issued on', row.issued_on],
-    ['Due on', row.due_on],
-    ['Carried over as of', row.carried_over_on],
-    ['Issued for', row.original_amount && <Money amount={row.original_amount} currency={row.currency} />],
-    ['Purchase order', row.purchase_order || null],
-    ['Replaces', link(row.replaces)],
-    ['Replaced by', link(row.replaced_by)],
-    ['Credits', link(row.credits)],
-    ['Void', row.void_reason],
-    ['On hold', row.hold_reason],
-    [
-      'E-mail',
-      row.email_status === 'portal'
-        ? "delivered by the partner's portal"
-        : row.email_status === 'sent'
-          ? `sent to ${(row.email_to ?? []).join(', ')}`
-          : row.email_reason,
-    ],
-  ];
-  return (
-    <dl class="facts">
-      {facts.map(([name, value]) =>
-        value === null ? null : (
-          <>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </>
-        ),
-      )}
-    </dl>
-  );
-}

@@ -1,32 +1,13 @@
 import { ComponentChildren } from 'preact';
 import { ActionContext } from '#actions/action';
-import {
-  ActionLink,
-  addressOf,
-  Card,
-  Chip,
-  Column,
-  DataTable,
-  Downloads,
-  dayAsked,
-  Money,
-  Quiet,
-  Screen,
-  Seer,
-} from '#console/parts';
+import { Blocks } from '#console/blocks';
+import { ActionLink, addressOf, Chip, Downloads, dayAsked, Screen, Seer } from '#console/parts';
 import { ConsoleFile } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { lastDay, Month, monthBefore } from '#month';
 import { PartnerView as Partner } from '#partners/partners.sql';
 import { Scope } from '#people/scope';
-import {
-  AccountStatement,
-  activityText,
-  CurrencyAccount,
-  ofPartner,
-  readAccountStatement,
-} from '#reports/account-statement';
-import { ActivityLine } from '#reports/account-statement.sql';
+import { AccountStatement, activityBlocks, readAccountStatement } from '#reports/account-statement';
 import { refuseFutureDay } from '#reports/future-day';
 import { statementSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
@@ -107,7 +88,7 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
           {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
         </StatementPeriod>
         <div class="stack">
-          <Accounts statement={statement} documents="/console/invoices" />
+          <Accounts statement={statement} />
         </div>
       </>
     ),
@@ -156,90 +137,10 @@ export function StatementPeriod({
   );
 }
 
-type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> &
-  Readonly<{
-    fact?: ActivityLine['fact'];
-    text: string;
-    /** If it is not the statement's. */
-    of: string;
-    document: string | null;
-    amount: string | null;
-  }>;
-
-type AccountsProps = Readonly<{
-  statement: AccountStatement;
-  documents: string;
-}>;
-
-export const Accounts = ({ statement, documents }: AccountsProps) => (
+/** `documents`: where the pages of documents are. */
+export const Accounts = ({ statement, documents }: { statement: AccountStatement; documents?: string }) => (
   <>
-    {statement.accounts.map((account) => (
-      <Account statement={statement} account={account} documents={documents} />
-    ))}
+    <Blocks blocks={activityBlocks(statement, documents)} />
     {statement.accounts.length === 0 && <p class="nothing">No activity on this account.</p>}
   </>
 );
-
-function Account({ statement, account, documents }: AccountsProps & { account: CurrencyAccount }) {
-  const { currency, opening, closing, lines } = account;
-  const end = (date: string, text: string, balance: string): Line => ({
-    ...{ date, dated_on: date, text, of: '', balance, document: null, amount: null },
-  });
-  const rows: Line[] = [
-    end(statement.from, 'Brought forward', opening),
-    ...lines.map((line) => ({
-      ...{ ...line, text: activityText(line), of: ofPartner(statement, line.partner_id) },
-    })),
-    end(statement.as_of, 'Balance', closing),
-  ];
-  const columns: Column<Line>[] = [
-    {
-      heading: 'Activity',
-      cell: ({ fact, text, of, document, amount }) =>
-        amount === null ? (
-          <strong>{text}</strong>
-        ) : document === null || (of !== '' && documents !== '/console/invoices') ? (
-          text + of
-        ) : (
-          <>
-            {text.replace(document, '')}
-            <a class="number" href={`${documents}/${document}`}>
-              {document}
-            </a>
-            {of}{' '}
-            {fact === 'document_issued' && documents === '/console/invoices' && (
-              <a class="small" href={addressOf('/console/rows', { document })}>
-                Rows
-              </a>
-            )}
-          </>
-        ),
-    },
-    {
-      heading: 'Date',
-      cell: ({ date, dated_on }) => <span class="soft">{date === dated_on ? date : `${date} (of ${dated_on})`}</span>,
-    },
-    {
-      heading: 'Amount',
-      number: true,
-      cell: ({ amount }) => amount !== null && <Money amount={amount} currency={currency} bare />,
-    },
-    {
-      heading: 'Balance',
-      number: true,
-      cell: ({ balance, amount }) =>
-        amount === null ? (
-          <strong>
-            <Money amount={balance} currency={currency} bare />
-          </strong>
-        ) : (
-          <Quiet amount={balance} currency={currency} bare />
-        ),
-    },
-  ];
-  return (
-    <Card title={currency} flush>
-      <DataTable columns={columns} rows={rows} labelled nothing="" caption={`Account in ${currency}`} />
-    </Card>
-  );
-}

@@ -1,17 +1,15 @@
 /** The e-mail to finance after a close, with the month's documents as in `report close`. */
 
-import { describeDecision } from '#close/feeds';
-import { describeOtherCurrency } from '#close/other-currencies';
 import { LOCKS, takeLock } from '#database/locks';
 import { Transaction } from '#database/transaction';
-import { describeDifferingCut } from '#ledger/quoted';
-import { EmailComposer, letterView, oneLine } from '#mail/email';
+import { blocksView } from '#mail/blocks-view';
+import { EmailComposer, letterView } from '#mail/email';
 import { queueEmails } from '#mail/outbox.sql';
 import { ActorContext, recordEvent } from '#people/audit-events';
 import { CloseReport, readCloseReport } from '#reports/close';
-import { approvalsOf, beforeTax, describeClose, largestChanges } from '#reports/close-text';
+import { closeBlocks, describeClose, LISTED } from '#reports/close-text';
 import { EMAIL_TEXT_WIDTH } from '#text-table';
-import { groupThousands, Month, moneyText, monthName, plural } from '#values';
+import { Month, monthName } from '#values';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
 /** So that turning reports on does not send old months. */
@@ -54,59 +52,14 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   await queueEmails(tx, emails, { environment, settings }, eventId);
 }
 
-/** Writes `+1,234.50` or `-2.80`, and "no change" for zero. */
-function signed(change: string) {
-  if (Number(change) === 0) return 'no change';
-  return `${change.startsWith('-') ? '' : '+'}${groupThousands(change)}`;
-}
-
 function viewOf(report: CloseReport) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
   const unsent = pending + held + failed + uncertain;
   return {
     month: monthName(report.month),
-    closedOn: report.issued_on,
     report: describeClose(report, EMAIL_TEXT_WIDTH),
+    blocks: blocksView(closeBlocks(report, { most: LISTED })),
     emailsSent: String(sent),
     emailsUnsent: unsent > 0 ? String(unsent) : '',
-    documents: {
-      invoices: String(report.invoices),
-      creditNotes: String(report.credit_notes),
-      statements: String(report.statements),
-    },
-    rows: String(report.entries),
-    lateRows: String(report.late_entries),
-    program: report.program ?? '',
-    schema: report.schema ?? '',
-    approvals: approvalsOf(report).join('; '),
-    previous: report.previous === null ? '' : monthName(report.previous),
-    totals: Object.entries(report.totals).map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => {
-      const { shown, rest } = largestChanges(report, currency);
-      return {
-        currency,
-        sales: groupThousands(spotPrice),
-        partnerCut: groupThousands(partnerCut),
-        invoiced: groupThousands(invoiceAmount),
-        changes: shown.map((row) => ({
-          partner: oneLine(row.name),
-          documents: row.documents.join(', '),
-          amount: groupThousands(row.invoice_amount),
-          change: report.previous === null ? '' : signed(row.change),
-        })),
-        more: rest === 0 ? '' : String(rest),
-      };
-    }),
-    beforeTax: beforeTax(report),
-    noActivity: report.no_activity.map(({ name }) => oneLine(name)).join(', '),
-    late: report.late.map((row) => ({
-      partner: oneLine(row.name),
-      month: monthName(row.month),
-      rows: plural(row.entries, 'row'),
-      amount: moneyText(row.invoice_amount, row.currency),
-    })),
-    otherCurrencies: report.other_currencies.map((row) => oneLine(describeOtherCurrency(row))),
-    differingCuts: report.differing_cuts.map((row) => oneLine(describeDifferingCut(row))),
-    acceptedDoubts: report.accepted_doubts.map((row) => oneLine(describeDecision(row))),
-    held: report.held.map(({ number, name, status, reason }) => ({ number, partner: oneLine(name), status, reason })),
   };
 }

@@ -1,13 +1,13 @@
-import { disputeJson, disputeText } from '#actions/dispute';
-import { documentNumbered, emailText } from '#actions/documents';
-import { amount, CommandContext, Definition, EXIT, money, printable, reading, table, wrapped } from '#cli/command';
+import { disputeJson } from '#actions/dispute';
+import { documentNumbered } from '#actions/documents';
+import { amountFacts, documentFacts, linesBlocks } from '#actions/invoice/show';
+import { blocksText } from '#blocks';
+import { CommandContext, Definition, EXIT, outputWidth, printable, reading, wrapped } from '#cli/command';
 import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
 import { documentJson } from '#documents/document';
 import { DocumentRow } from '#documents/documents.sql';
 import { afterwords, HistoryLine, readHistory } from '#documents/history';
-import { documentTitle, rowKindName } from '#documents/present';
-import { lineTaxText, taxSteps } from '#documents/present-tax';
-import { settledWithoutCash } from '#documents/settled';
+import { documentTitle } from '#documents/present';
 
 export const define: Definition = (invoice, action) => {
   invoice
@@ -29,80 +29,12 @@ async function invoiceShow({ database, output }: CommandContext, number: string)
   return EXIT.done;
 }
 
-/** The original amount of an item that an opening carried over. */
-const carriedOver = ({ carried_over_on: day, original_amount, currency }: DocumentRow): [string, string][] =>
-  day === null
-    ? []
-    : [
-        ['carried over as of', day],
-        ['issued over', money(original_amount ?? '0', currency)],
-      ];
-
 function described(row: DocumentRow, dispute: OpenDispute | null) {
-  const steps = taxSteps(row);
-  const isTaxed = steps.length > 0;
-  const facts: [string, string][] = [
-    ['partner', `${row.partner_name} (${row.partner_id})`],
-    ['month', row.month],
-    ['issued on', row.issued_on],
-    ['due on', row.due_on ?? 'none'],
-    ...carriedOver(row),
-    ['status', statusText(row)],
-    ...(isTaxed
-      ? steps.map(({ label, amount: step }): [string, string] => [label, money(step.toString(), row.currency)])
-      : ([['amount', money(row.invoice_amount, row.currency)]] satisfies [string, string][])),
-    ['credit applied', money(row.credit_applied, row.currency)],
-    ['amount due', money(row.amount_due, row.currency)],
-    ...settledWithoutCash(row).map(({ label, amount: settled }): [string, string] => [
-      label,
-      money(settled.toString(), row.currency),
-    ]),
-    ['paid', money(row.amount_paid, row.currency)],
-    ['balance', money(row.balance, row.currency)],
-    ...(dispute === null ? [] : ([['in dispute', disputeText(dispute)]] as [string, string][])),
-    ['payment link', row.payment_link ?? 'none'],
-    [
-      'PDF',
-      row.purpose === 'opening'
-        ? 'none: the previous system issued it'
-        : row.pdf_sha256 === null
-          ? 'not rendered yet'
-          : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
-    ],
-    ['e-mail', emailText(row)],
-  ];
-  const width = Math.max(17, ...facts.map(([label]) => label.length + 1));
-  const lines = row.lines.map((line) => [
-    line.policy_name,
-    rowKindName(line.kind),
-    line.month,
-    line.count,
-    amount(line.spot_price, row.currency),
-    amount(line.partner_cut, row.currency),
-    amount(line.invoice_amount, row.currency),
-    ...(isTaxed ? [lineTaxText(line, row)] : []),
-  ]);
-  return [
-    `${documentTitle(row.document)} ${row.number}`,
-    ...facts.map(([label, value]) => `  ${printable(label).padEnd(width)} ${printable(value)}`),
-    '',
-    table(
-      ['~policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount', ...(isTaxed ? ['>tax'] : [])],
-      lines,
-    ),
-  ].join('\n');
-}
-
-function statusText({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow) {
-  const remarks = [
-    ...(voided_on === null
-      ? []
-      : [`on ${voided_on}, ${replaced_by === null ? 'not replaced' : `replaced by ${replaced_by}`}`]),
-    ...(replaces === null ? [] : [`replaces ${replaces}`]),
-    ...(credits === null ? [] : [`against ${credits}`]),
-    ...(held_at === null ? [] : ['on hold']),
-  ];
-  return [status, ...remarks].join(', ');
+  const facts = [...documentFacts(row, dispute), ...amountFacts(row)];
+  return blocksText(
+    [{ title: `${documentTitle(row.document)} ${row.number}`, facts }, ...linesBlocks(row)],
+    outputWidth(),
+  );
 }
 
 function historyText(history: readonly HistoryLine[]) {

@@ -1,5 +1,5 @@
-import { labelled } from '#actions/blocks';
 import { commandOf } from '#actions/remedies';
+import { labelled } from '#blocks';
 import { CommandContext, Definition, money } from '#cli/command';
 import { showing } from '#cli/report-command';
 import { ListedException, listExceptions } from '#payments/exceptions';

@@ -1,23 +1,24 @@
 import { partnerIdOf } from '#actions/partner-names';
+import { blocksText } from '#blocks';
 import {
   AS_OF,
   AsOfOption,
   CommandContext,
   Definition,
   dateArgument,
+  outputWidth,
   PresentOptions,
   printable,
-  table,
   writeFileAsked,
 } from '#cli/command';
 import { showing } from '#cli/report-command';
 import { todayOf } from '#config/today';
-import { AccountStatement, activityText, ofPartner, readAccountStatement } from '#reports/account-statement';
+import { AccountStatement, activityBlocks, openItemBlocks, readAccountStatement } from '#reports/account-statement';
 import { pdfOfStatement } from '#reports/account-statement-file';
 import { refuseFutureDay } from '#reports/future-day';
 import { preliminaryNote } from '#reports/preliminary';
 import { statementSheet } from '#reports/sheets';
-import { dateName, groupThousands } from '#values';
+import { dateName } from '#values';
 
 export const define: Definition = (report, action) => {
   showing(
@@ -64,53 +65,16 @@ async function reportStatement(context: CommandContext, options: StatementOption
 }
 
 function describeStatement(statement: AccountStatement) {
-  const { name, partner_id, from, as_of, accounts } = statement;
-  const parts = [
-    [
-      `Account statement, ${dateName(from)} to ${dateName(as_of)}`,
-      `${printable(name)} (${partner_id})`,
-      ...preliminaryNote(statement),
-    ].join('\n'),
+  const { name, partner_id, from, as_of, accounts, ties } = statement;
+  const title = [
+    `Account statement, ${dateName(from)} to ${dateName(as_of)}`,
+    `${printable(name)} (${partner_id})`,
+    ...preliminaryNote(statement),
   ];
-  for (const account of accounts) {
-    parts.push(
-      table(
-        ['date', `~${account.currency}`, '>amount', '>balance'],
-        [
-          [from, 'brought forward', '', groupThousands(account.opening)],
-          ...account.lines.map((line) => [
-            line.date,
-            activityText(line) +
-              printable(ofPartner(statement, line.partner_id)) +
-              (line.dated_on === line.date ? '' : ` (${line.dated_on})`),
-            groupThousands(line.amount),
-            groupThousands(line.balance),
-          ]),
-          [as_of, 'balance', '', groupThousands(account.closing)],
-        ],
-      ),
-    );
-    const open = account.open_items.map(({ partner_id, number, due_on, days_due, document, balance, disputed }) => [
-      number +
-        printable(ofPartner(statement, partner_id)) +
-        (Number(disputed) === 0 ? '' : `, ${groupThousands(disputed)} disputed`),
-      due_on === null ? 'credit' : `due ${due_on}`,
-      days_due !== null && days_due > 0 ? `${days_due} days` : '',
-      groupThousands(document === 'credit_note' ? `-${balance}` : balance),
-    ]);
-    const unapplied =
-      Number(account.unapplied) === 0 ? [] : [['unapplied cash', '', '', groupThousands(`-${account.unapplied}`)]];
-    if (open.length + unapplied.length > 0) {
-      parts.push(table([`open in ${account.currency}`, '', '>overdue', '>balance'], [...open, ...unapplied]));
-    }
-  }
-  if (accounts.length === 0) parts.push('No activity on this account.');
-  else {
-    parts.push(
-      statement.ties
-        ? 'Ties: each balance equals the sum of its open items.'
-        : "IT DOES NOT TIE: a balance differs from the sum of its open items. Run 'reckoner verify'.",
-    );
-  }
-  return parts.join('\n\n');
+  const blocks = [...activityBlocks(statement), ...openItemBlocks(statement)];
+  if (accounts.length === 0) return `${title.join('\n')}\n\nNo activity on this account.`;
+  const verdict = ties
+    ? 'Ties: each balance equals the sum of its open items.'
+    : "IT DOES NOT TIE: a balance differs from the sum of its open items. Run 'reckoner verify'.";
+  return [title.join('\n'), blocksText(blocks, outputWidth()), verdict].join('\n\n');
 }

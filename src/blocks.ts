@@ -3,36 +3,41 @@
  * own. The console draws the blocks, and the terminal prints them.
  */
 import { Amount, moneyText } from '#money';
+import { ToDo } from '#remedy';
 import { printable, table, wrapped } from '#text-table';
 
 /** A text with the page of the console that has more about it. */
 type Linked = Readonly<{ text: string; page: string }>;
-export type Cell = Amount | Linked | string | number | null;
+export type Cell = Amount | Linked | readonly Linked[] | string | number | null;
 
 /** A value of a field with several values. It is chosen if the preview was made with it. */
 export type Choice = Readonly<{ field: string; value: string; label: string; chosen: boolean }>;
+
+export type Table = Readonly<{
+  /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
+  headings: readonly string[];
+  rows: readonly (readonly Cell[])[];
+  /** What a person may choose for each row before the action is confirmed: values of its input. */
+  choices?: readonly (readonly Choice[])[];
+  /** A remark about each row, under its first cell. */
+  remarks?: readonly (Linked | string)[];
+  /** What the console offers for each row. */
+  remedies?: readonly (ToDo | null)[];
+  /** Sums below the rows. */
+  foot?: readonly (readonly Cell[])[];
+}>;
 
 export type Block = Readonly<{
   title: string;
   /** What the block says about the action. A warning is something to look at before the action is confirmed. */
   tone?: 'warn';
-  lines?: readonly (string | Linked)[];
+  lines?: readonly Cell[];
   /** The console shows it only when it is asked for: it is long, and the rest sums it up. */
   folded?: true;
-  table?: Readonly<{
-    /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
-    headings: readonly string[];
-    rows: readonly (readonly Cell[])[];
-    /** What a person may choose for each row before the action is confirmed: values of its input. */
-    choices?: readonly (readonly Choice[])[];
-    /** A remark about each row, under its first cell. */
-    remarks?: readonly (Linked | string)[];
-    /** Sums below the rows. */
-    foot?: readonly (readonly Cell[])[];
-  }>;
+  table?: Table;
   versions?: Versions;
   /** Labels with their values. */
-  facts?: readonly (readonly [label: string, value: string])[];
+  facts?: readonly (readonly [label: string, value: Cell])[];
   /** A page that lets its reader decide about doubts leaves out the block that only names them. */
   of?: 'doubts';
 }>;
@@ -56,8 +61,10 @@ export function versionsOf(
   };
 }
 
+export const isNumber = (heading = '') => heading.startsWith('>');
+
 /** A table as plain text. */
-export const tableText = ({ headings, rows, foot = [] }: NonNullable<Block['table']>, width?: number) =>
+export const tableText = ({ headings, rows, foot = [] }: Table, width?: number) =>
   table(
     headings,
     [...rows, ...foot].map((row) => row.map(cellText)),
@@ -67,7 +74,11 @@ export const tableText = ({ headings, rows, foot = [] }: NonNullable<Block['tabl
 export const cellText = (cell: Cell): string => {
   if (cell === null) return '';
   if (typeof cell !== 'object') return String(cell);
-  return 'text' in cell ? cell.text : moneyText(cell.toString(), cell.currency);
+  if (cell instanceof Amount) return moneyText(cell.toString(), cell.currency);
+  return [cell]
+    .flat()
+    .map(({ text }) => text)
+    .join(', ');
 };
 
 /** The blocks as plain text. Of versions only what differs is printed. */
@@ -75,8 +86,9 @@ export const blocksText = (blocks: readonly Block[], width?: number): string =>
   blocks.map((block) => blockText(block, width)).join('\n\n');
 
 function blockText({ title, lines = [], table: given, versions, facts = [] }: Block, width: number | undefined) {
+  const most = Math.max(...facts.map(([label]) => label.length));
   const tables = [
-    ...facts.flatMap(([label, value]) => labelled(label, value)),
+    ...facts.flatMap(([label, value]) => labelled(label, cellText(value), most)),
     ...(given === undefined ? [] : [tableText(given, width), ...remarksText(given)]),
     ...(versions === undefined
       ? []
@@ -86,16 +98,16 @@ function blockText({ title, lines = [], table: given, versions, facts = [] }: Bl
 }
 
 /** The remarks about the rows, each after its row's first cell and its first number. */
-const remarksText = ({ headings, rows, remarks = [] }: NonNullable<Block['table']>) =>
+const remarksText = ({ headings, rows, remarks = [] }: Table) =>
   remarks.flatMap((remark, at) => {
-    const number = rows[at]?.[headings.findIndex((heading) => heading.startsWith('>'))] ?? null;
+    const number = rows[at]?.[headings.findIndex(isNumber)] ?? null;
     const of = [rows[at]?.[0] ?? null, number].map(cellText).filter(Boolean).join(', ');
     return cellText(remark) === '' ? [] : indented(`${of}: ${cellText(remark)}`);
   });
 
-/** A label with a value that is wrapped at 80 columns. */
-export const labelled = (label: string, value: string) =>
-  wrapped(printable(value), 63).map((line, index) => `  ${(index === 0 ? label : '').padEnd(14)} ${line}`);
+/** A label with a value that is wrapped at 80 columns. `most`: the length of the longest label. */
+export const labelled = (label: string, value: string, most = 12) =>
+  wrapped(printable(value), 76 - most).map((line, index) => `  ${(index === 0 ? label : '').padEnd(most)}  ${line}`);
 
 const indented = (text: string) => wrapped(printable(text), 76, '  ').map((line) => `  ${line}`);
 

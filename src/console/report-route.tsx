@@ -1,0 +1,69 @@
+import { fieldsOf, inputOfForm, readFields } from '#actions/fields';
+import { Refusal } from '#errors/refusals';
+import { Report } from '#lists/report';
+import { Seer } from './action-link.tsx';
+import { Blocks } from './blocks.tsx';
+import { FilterInput } from './filter-input.tsx';
+import { Chip, Downloads } from './kit.tsx';
+import { labelsOf } from './labels.ts';
+import { Routes, Visit } from './route.ts';
+import { ReportsMenu } from './screens/reports-menu.tsx';
+
+type View = Readonly<{ found: unknown; question: Readonly<Record<string, string>> }>;
+
+/** The page of a report of `lists/`, and its files. */
+export function addReport({ screen }: Routes, report: Report): void {
+  const path = `/reports/${report.command}`;
+  screen(
+    path,
+    { role: 'viewer', scope: report.ofLedger ? 'ledger' : 'partners', ofPeriod: report.ofPeriod },
+    async (tx, visit): Promise<View> => {
+      const asked = questionOf(report, visit);
+      const nameOf = labelsOf({ input: report.asked });
+      try {
+        const read = readFields(report.asked, inputOfForm(report.asked, new URLSearchParams(asked)), nameOf);
+        const found = await report.read(tx, read, visit);
+        return { found, question: { ...asked, ...report.inForce(found) } };
+      } catch (thrown) {
+        throw thrown instanceof Refusal ? thrown.named(nameOf) : thrown;
+      }
+    },
+    (view, { user }) => ({
+      ...{ place: 'aging', title: report.title, lead: report.lead(view.found) },
+      actions: <Downloads path={`/console${path}`} question={view.question} />,
+      content: <Page report={report} view={view} path={`/console${path}`} user={user} />,
+    }),
+    ({ found }) => report.sheet(found),
+  );
+}
+
+const questionOf = ({ asked, ofCommand = [] }: Report, { query }: Visit) =>
+  Object.fromEntries(
+    Object.keys(asked.shape).flatMap((name) => (ofCommand.includes(name) ? [] : [[name, query[name] ?? '']])),
+  );
+
+type PageProps = Readonly<{ report: Report; view: View; path: string; user: Seer }>;
+
+function Page({ report, view: { found, question }, path, user }: PageProps) {
+  const { good, text } = report.verdict(found);
+  const blocks = report.blocks(found);
+  return (
+    <>
+      <ReportsMenu current={report.command} user={user} />
+      <form class="filters" action={path}>
+        {fieldsOf(report.asked).map((field) =>
+          question[field.name] === undefined ? null : (
+            <FilterInput field={{ ...field, required: question[field.name] !== '' }} value={question[field.name]} />
+          ),
+        )}
+        <button type="submit">Show</button>
+        <Chip tone={good === null ? 'plain' : good ? 'good' : 'bad'}>{text}</Chip>
+        {report.day?.(found).preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+      </form>
+      <div class="stack">
+        <Blocks blocks={blocks} user={user} />
+        {blocks.length === 0 && <p class="nothing">{report.nothing}</p>}
+      </div>
+    </>
+  );
+}

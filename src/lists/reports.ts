@@ -1,0 +1,185 @@
+/** The reports of the ledger that are not lists: trial balance, tax, unearned sales, bank reconciliation. */
+import { z } from 'zod';
+import { refuse } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { isInPeriod, isInScope, Period, Scope } from '#people/scope';
+import { readPresentDay } from '#reports/balances.sql';
+import {
+  bankReconciliationBlocks,
+  bankReconciliationSheet,
+  readBankReconciliation,
+  summaryOf,
+} from '#reports/bank-reconciliation';
+import { CloseReport, readCloseReport } from '#reports/close';
+import { closeBlocks } from '#reports/close-text';
+import { readClosedMonths } from '#reports/coverage.sql';
+import { refuseFutureDay } from '#reports/future-day';
+import { readRates } from '#reports/rates';
+import { closeSheet, trialBalanceSheet } from '#reports/sheets';
+import { readTaxReport, taxBlocks, taxSheet } from '#reports/tax';
+import { TAX_BASES } from '#reports/tax.sql';
+import { readTrialBalance, trialBalanceBlocks } from '#reports/trial-balance';
+import { readUnearned, unearnedBlocks, unearnedSheet } from '#reports/unearned';
+import { dateName, lastDay, Month, monthName, plural } from '#values';
+import { choice, date, defineReport, file, flag, month, text, Verdict } from './report.ts';
+
+const asOf = date('As of', 'As of the end of this day. Default: now.').optional();
+const onDay = (as_of: string) => `as of ${dateName(as_of)}`;
+const tied = ({ ties }: { readonly ties: boolean }): Verdict => ({
+  good: ties,
+  text: ties ? 'ties to the journal' : 'does not tie to the journal: verify the ledger',
+});
+
+export const trialBalance = defineReport({
+  command: 'trial-balance',
+  summary: 'The balance of every account; exit 4 if debits and credits differ',
+  title: 'Trial balance',
+  asked: z.strictObject({
+    asOf,
+    detail: flag('With subaccounts', 'Divide accounts by partner, policy and bank account.').optional(),
+    rates: file('Rates', 'Also show the balances in one currency, at the rates of this file.').optional(),
+  }),
+  ofCommand: ['rates'],
+  async read(tx, { asOf: day, detail = false, rates: given }, { today }) {
+    await refuseFutureDay(tx, day, today);
+    const rates = given && readRates(given.name, given.bytes);
+    return readTrialBalance(tx, { asOf: day, today, detail, rates });
+  },
+  inForce: ({ as_of }) => ({ asOf: as_of }),
+  lead: ({ as_of }) => onDay(as_of),
+  blocks: trialBalanceBlocks,
+  nothing: 'All accounts are zero.',
+  verdict: ({ balanced }) => ({
+    good: balanced,
+    text: balanced
+      ? 'debits equal credits in every currency'
+      : 'debits do not equal credits: do not rely on these figures, and verify the ledger',
+  }),
+  day: (found) => found,
+  sheet: trialBalanceSheet,
+});
+
+export const unearned = defineReport({
+  command: 'unearned',
+  summary: 'Sales that are not earned yet, by partner and policy; exit 4 if they do not tie to the journal',
+  title: 'Unearned sales',
+  asked: z.strictObject({ asOf }),
+  async read(tx, { asOf: day }, { today }) {
+    await refuseFutureDay(tx, day, today);
+    return readUnearned(tx, day ?? (await readPresentDay(tx, today)));
+  },
+  inForce: ({ as_of }) => ({ asOf: as_of }),
+  lead: ({ as_of }) => onDay(as_of),
+  blocks: unearnedBlocks,
+  nothing: 'No sales are unearned on this day.',
+  verdict: tied,
+  day: (found) => found,
+  sheet: unearnedSheet,
+});
+
+export const tax = defineReport({
+  command: 'tax',
+  summary: 'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
+  title: 'Tax',
+  asked: z.strictObject({
+    month: month('Month', 'The tax of this month. Default: the current one.').optional(),
+    from: date('From', 'Instead of the month: from this date.').optional(),
+    to: date('To', 'To this date.').optional(),
+    basis: choice(
+      'Basis',
+      'The tax of the sales of the period (tax-point, the default), or of the documents issued in it (issued).',
+      TAX_BASES,
+    ).optional(),
+  }),
+  ofCommand: ['month'],
+  read: (tx, { basis = 'tax-point', ...days }, { today }) => readTaxReport(tx, { ...periodOf(days, today), by: basis }),
+  inForce: ({ from, to, by }) => ({ from, to, basis: by }),
+  lead: ({ from, to, by }) =>
+    `of ${by === 'issued' ? 'documents issued' : 'sales'} from ${dateName(from)} to ${dateName(to)}`,
+  blocks: taxBlocks,
+  nothing: 'No documents in this period carry tax.',
+  verdict: tied,
+  day: (found) => found,
+  sheet: taxSheet,
+});
+
+type Days = Readonly<{ month?: Month | undefined; from?: string | undefined; to?: string | undefined }>;
+
+function periodOf({ month: only, from, to }: Days, today: string) {
+  if (only !== undefined && (from ?? to) !== undefined) {
+    const reason = `cannot be given with ${fieldName('from')} or ${fieldName('to')}`;
+    throw refuse('argument_invalid', { argument: fieldName('month'), value: only, reason });
+  }
+  const whole = only ?? (today.slice(0, 7) as Month);
+  if (from === undefined && to === undefined) return { from: `${whole}-01`, to: lastDay(whole) };
+  return { from: from ?? `${(to as string).slice(0, 7)}-01`, to: to ?? today };
+}
+
+export const bankReconciliation = defineReport({
+  command: 'bank-reconciliation',
+  summary: 'How the books lead to the balance of each bank account; exit 4 if one does not tie',
+  title: 'Bank reconciliation',
+  asked: z.strictObject({
+    on: date('On', 'The day. Default: today.').optional(),
+    account: text('Account', 'Only this bank account.').optional(),
+  }),
+  async read(tx, { on, account }, { today }) {
+    await refuseFutureDay(tx, on, today, fieldName('on'));
+    return readBankReconciliation(tx, { on, account, today });
+  },
+  inForce: ({ on }) => ({ on }),
+  lead: ({ on }) => onDay(on),
+  blocks: bankReconciliationBlocks,
+  nothing: 'No bank account has reported.',
+  verdict: (found) => ({ good: found.ties, text: summaryOf(found) }),
+  sheet: bankReconciliationSheet,
+});
+
+export const closeReport = defineReport({
+  command: 'close',
+  summary: 'What a close issued, compared with the month before; exit 4 if e-mails are held',
+  words: { arguments: { month: '[month]' } },
+  title: 'Close report',
+  ofPeriod: true,
+  asked: z.strictObject({ month: month('Month', 'A closed month. Default: the latest.').optional() }),
+  async read(tx, { month: asked }, { scope, period }) {
+    if (asked !== undefined && period !== null && !isInPeriod(period, asked)) throw refuse('access_limited', period);
+    const seen = (await readClosedMonths(tx, { asOf: null })).filter((each) => isInPeriod(period, each.month));
+    const only = asked ?? seen.at(-1)?.month;
+    const report = only === undefined ? undefined : await readCloseReport(tx, only);
+    return { report: report === undefined ? null : seenBy(report, scope, period), isWhole: scope === null };
+  },
+  inForce: ({ report }) => ({ month: report?.month ?? '' }),
+  lead: ({ report }) => (report === null ? '' : `of ${monthName(report.month)}`),
+  blocks: ({ report, isWhole }) => (report === null ? [] : closeBlocks(report, { isWhole })),
+  nothing: 'No month has been closed yet.',
+  verdict: ({ report }) => ({
+    ...(report === null
+      ? { good: null, text: 'nothing was issued' }
+      : report.held.length === 0
+        ? { good: true, text: 'all documents were sent' }
+        : { good: false, text: `${plural(report.held.length, 'document is', 'documents are')} held or not sent` }),
+  }),
+  json: ({ report }) => report,
+  sheet: ({ report }) => closeSheet(report ?? undefined),
+});
+
+/** The lines of some partners. The first of the months that a user may see is compared with none. */
+function seenBy(report: CloseReport, scope: Scope, period: Period): CloseReport {
+  const own = <Row extends { readonly partner_id: string }>(rows: readonly Row[]) =>
+    rows.filter(({ partner_id }) => isInScope(scope, partner_id));
+  const { previous, partners } = report;
+  const isFirst = previous !== null && !isInPeriod(period, previous);
+  const compared = isFirst
+    ? partners
+        .filter(({ documents }) => documents.length > 0)
+        .map((row) => ({ ...row, last_month: '0', change: '0', new_policies: [], ended_policies: [] }))
+    : partners;
+  return {
+    ...report,
+    previous: isFirst ? null : previous,
+    ...{ partners: own(compared), no_activity: own(report.no_activity), late: own(report.late) },
+    ...{ other_currencies: own(report.other_currencies), differing_cuts: own(report.differing_cuts) },
+    ...{ held: own(report.held), accepted_doubts: own(report.accepted_doubts) },
+  };
+}
