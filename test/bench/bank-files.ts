@@ -5,7 +5,7 @@
  *   npm run bench:bank-files -- [--only FORMAT]… [--megabytes 1]…
  */
 import { spawn } from 'node:child_process';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { table } from '../../src/cli/output.ts';
@@ -21,7 +21,8 @@ const { values } = parseArgs({
 });
 const NOW = '2026-08-21T12:00:00Z';
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
-const MAP = 'date=date; amount=amount; account=account; currency=USD; bank_reference=bank_reference; text=text; ' +
+const MAP =
+  'date=date; amount=amount; account=account; currency=USD; bank_reference=bank_reference; text=text; ' +
   'payer=payer; payer_account=payer_account; balance=balance';
 
 const fileOf = (path: string) => {
@@ -41,7 +42,12 @@ interface Peaks {
 
 /** What the kernel keeps as the peak of a process is gone when the process has ended, so it is read again and again. */
 async function measure(args: readonly string[], url: string): Promise<Peaks> {
-  const env = { PATH: process.env['PATH'], DATABASE_URL: url, RECKONER_HOME: join(bench.folder, 'home'), RECKONER_NOW: NOW };
+  const env = {
+    PATH: process.env['PATH'],
+    DATABASE_URL: url,
+    RECKONER_HOME: join(bench.folder, 'home'),
+    RECKONER_NOW: NOW,
+  };
   const began = performance.now();
   const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
@@ -49,7 +55,8 @@ async function measure(args: readonly string[], url: string): Promise<Peaks> {
     errors += String(text);
   });
   const peaks = { own: 0, reader: 0 };
-  const peakOf = (pid: string | number) => Number(/^VmHWM:\s+(\d+) kB/m.exec(fileOf(`/proc/${pid}/status`))?.[1] ?? 0) / 1000;
+  const peakOf = (pid: string | number) =>
+    Number(/^VmHWM:\s+(\d+) kB/m.exec(fileOf(`/proc/${pid}/status`))?.[1] ?? 0) / 1000;
   const look = setInterval(() => {
     peaks.own = Math.max(peaks.own, peakOf(child.pid as number));
     const children = fileOf(`/proc/${child.pid}/task/${child.pid}/children`).trim();

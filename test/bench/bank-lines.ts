@@ -31,9 +31,12 @@ const OPENING = 1_000_000_00;
 const FIRST_DAY = 3;
 const DAYS = 18;
 const NAMES = ['Nordlicht Reisen', 'Harbour Events', 'Casa Verde', 'Kestrel Travel', 'Studio Lumen', 'Ponte Vecchio'];
-const WORDS = 'order booking festival voucher delivery season transfer instalment deposit partner group ticket'.split(' ');
+const WORDS = 'order booking festival voucher delivery season transfer instalment deposit partner group ticket'.split(
+  ' ',
+);
 
-const decimal = (cents: number, point = '.') => `${Math.trunc(cents / 100)}${point}${String(cents % 100).padStart(2, '0')}`;
+const decimal = (cents: number, point = '.') =>
+  `${Math.trunc(cents / 100)}${point}${String(cents % 100).padStart(2, '0')}`;
 const abs = ({ cents }: Line) => Math.abs(cents);
 const iso = (day: number) => `2026-08-${String(day).padStart(2, '0')}`;
 const compact = (day: number) => iso(day).replaceAll('-', '').slice(2);
@@ -88,8 +91,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   },
   bai2: {
     ending: 'bai',
-    head: () =>
-      `01,BANK,OURS,260821,0600,1,,,2/\n02,OURS,BANK,1,260820,,USD,2/\n03,0012345,USD,010,${OPENING},,/\n`,
+    head: () => `01,BANK,OURS,260821,0600,1,,,2/\n02,OURS,BANK,1,260820,,USD,2/\n03,0012345,USD,010,${OPENING},,/\n`,
     line: (line) =>
       `16,${line.cents < 0 ? '495' : '195'},${abs(line)},V,${compact(line.day)},,BR${line.number},E${line.number},` +
       `ORIG NAME:${line.name} ORIG ID:${line.account}\n${parts(line.text, 70)
@@ -153,7 +155,14 @@ export async function writeBankFile(path: string, name: string, bytes: number): 
     else sums.credits += cents;
     const account = `DE${String(10 ** 19 + below(5_000)).slice(0, 20)}`;
     const content = format.line(
-      { number, day, cents, name: `${NAMES[below(NAMES.length)]} ${below(500)}`, account, text: text.slice(0, length).trim() },
+      {
+        number,
+        day,
+        cents,
+        name: `${NAMES[below(NAMES.length)]} ${below(500)}`,
+        account,
+        text: text.slice(0, length).trim(),
+      },
       sums.balance,
     );
     sums.records += content.split('\n').length - 1;
