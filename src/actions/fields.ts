@@ -152,16 +152,37 @@ export const clearable = (label: string, help: string, choices: readonly string[
 
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
+export type FileInput = Readonly<{ name: string; bytes: Buffer }>;
+
+const filesReadAgain = new WeakSet<object>();
+
+/** A file whose bytes are read again when they are needed, so that a large file does not stay in memory. */
+export function fileReadAgain(name: string, first: Buffer, read: () => Buffer): FileInput {
+  let last = new WeakRef(first);
+  const file = {
+    name,
+    get bytes() {
+      const bytes = last.deref() ?? read();
+      last = new WeakRef(bytes);
+      return bytes;
+    },
+  };
+  filesReadAgain.add(file);
+  return file;
+}
+
 /** In JSON, the bytes of a file are base64, so that an input can be stored and read again. */
-const FILE = z.strictObject({
-  name: z.string(),
-  bytes: z.union([
-    z.instanceof(Uint8Array).transform((bytes): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes))),
-    z.base64().transform((text): Buffer => Buffer.from(text, 'base64')),
-  ]),
-});
+const FILE = z.union([
+  z.custom<FileInput>((value) => typeof value === 'object' && value !== null && filesReadAgain.has(value)),
+  z.strictObject({
+    name: z.string(),
+    bytes: z.union([
+      z.instanceof(Uint8Array).transform((bytes): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes))),
+      z.base64().transform((text): Buffer => Buffer.from(text, 'base64')),
+    ]),
+  }),
+]);
 export const file = (label: string, help: string) => described('file', FILE.clone(), { label, help });
-export type FileInput = z.output<typeof FILE>;
 
 /** Converts an input to JSON that `readInput` can read again. */
 export const inputJson = (input: unknown): unknown =>

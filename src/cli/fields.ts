@@ -1,10 +1,10 @@
 /** Arguments and options of a command from an action's input fields or a list's filters. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { CommandWords, flagsOf } from '#actions/command';
-import { Field, FieldKind, FileInput, fieldsOf, READ } from '#actions/fields';
+import { Field, FieldKind, FileInput, fieldsOf, fileReadAgain, READ } from '#actions/fields';
 import { reasonOf, refuse } from '#errors/refusals';
 import { inKebab } from '#field-names';
 import { Note, NoteKey, readKey, readNote } from '#log/note';
@@ -55,11 +55,17 @@ const typedAs =
   (value: string) =>
     kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
 
+const LARGE_BYTES = 1024 * 1024;
+
 /**
  * Reads the files of an input, after everything else is checked, because stdin may never end. Refusal: file_unreadable.
  */
 export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
-  const read = ({ name }: FileInput) => ({ name, bytes: readInput(name) });
+  const read = ({ name }: FileInput): FileInput => {
+    const bytes = readInput(name);
+    const isLarge = bytes.length > LARGE_BYTES && statSync(name, { throwIfNoEntry: false })?.isFile() === true;
+    return isLarge ? fileReadAgain(name, bytes, () => readInput(name)) : { name, bytes };
+  };
   const files = fieldsOf(fields).flatMap(({ name, kind }) => {
     const given = (input as Readonly<Record<string, FileInput | FileInput[] | undefined>>)[name];
     if (kind !== 'file' || given === undefined) return [];

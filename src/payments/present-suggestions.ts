@@ -28,8 +28,7 @@ export async function readPresentMatches(
   const items = await readOpenItems(
     tx,
     settings,
-    payments.map(wordsOf),
-    payments.map((each) => each.payer_account),
+    payments.map((each) => ({ references: wordsOf(each), payer_account: each.payer_account })),
   );
   return new Map(
     payments.map((each) => [

@@ -16,42 +16,40 @@ import { OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findJoint, findReferences } from './reference.ts';
 
-/**
- * `remittances` are the fields of each payment that may name documents. `payers` are the accounts from which payments
- * came.
- */
+/** `receipts` are the payments whose fields may name documents, and the accounts from which they came. */
 export async function readOpenItems(
   tx: Transaction,
   { small_difference }: Pick<Settings, 'small_difference'>,
-  remittances: readonly (readonly ReferenceField[])[],
-  payers: readonly (string | null | undefined)[],
+  receipts: Iterable<Readonly<{ references: readonly ReferenceField[]; payer_account?: string | null | undefined }>>,
 ) {
   const carried = await readCarried(tx);
-  const joint = await readJointInvoices(
-    tx,
-    remittances.flatMap((fields) => findJoint(fields).map(({ body }) => body)),
-  );
-  const numbers = [
-    ...[...joint.values()].flat(),
-    ...remittances.flatMap((fields) => [...findReferences(fields).references, ...carried.invoices.find(fields)]),
-  ].map((each) => each.number);
-  const payables = (await readPayables(tx, { numbers: [...new Set(numbers)] })).map(({ document: _, ...row }) => ({
+  const [bodies, numbers, creditNumbers, paidFrom] = [0, 1, 2, 3].map(() => new Set<string>()) as [
+    Set<string>,
+    Set<string>,
+    Set<string>,
+    Set<string>,
+  ];
+  for (const { references: fields, payer_account } of receipts) {
+    for (const { body } of findJoint(fields)) bodies.add(body);
+    for (const { number } of findReferences(fields).references) numbers.add(number);
+    for (const { number } of carried.invoices.find(fields)) numbers.add(number);
+    for (const { number } of findCreditNotes(fields)) creditNumbers.add(number);
+    for (const { number } of carried.credits.find(fields)) creditNumbers.add(number);
+    if (payer_account != null) paidFrom.add(payer_account);
+  }
+  const joint = await readJointInvoices(tx, [...bodies]);
+  for (const { number } of [...joint.values()].flat()) numbers.add(number);
+  const payables = (await readPayables(tx, { numbers: [...numbers] })).map(({ document: _, ...row }) => ({
     ...row,
     balance: Amount.of(row.balance, row.currency),
     due_on: row.due_on ?? '',
   }));
-  const creditNumbers = remittances.flatMap((fields) =>
-    [...findCreditNotes(fields), ...carried.credits.find(fields)].map((each) => each.number),
-  );
-  const creditNotes = (await readCreditNotes(tx, { numbers: [...new Set(creditNumbers)] })).map(
-    ({ balance, ...row }) => ({
-      ...row,
-      balance: Amount.of(balance, row.currency),
-    }),
-  );
+  const creditNotes = (await readCreditNotes(tx, { numbers: [...creditNumbers] })).map(({ balance, ...row }) => ({
+    ...row,
+    balance: Amount.of(balance, row.currency),
+  }));
   const partners = await readPayers(tx);
-  const paidFrom = [...new Set(payers)].filter((each) => each != null);
-  const accounts = (await readPayerAccounts(tx, paidFrom, partners)).flatMap(
+  const accounts = (await readPayerAccounts(tx, [...paidFrom], partners)).flatMap(
     ({ payer_account, partners: [only, ...others] }) =>
       only === undefined ? [] : [[payer_account, others.length > 0 ? null : only] as const],
   );

@@ -8,10 +8,10 @@ import { invoiceScreen, readInvoice } from '../../src/console/screens/invoice.ts
 import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import type { Month } from '../../src/month.ts';
-import { importBankFile } from '../../src/payments/bank-import/import.ts';
 import { CarriedNumbers } from '../../src/payments/reference.ts';
 import { planReminders } from '../../src/payments/remind.ts';
 import { readAccountStatement } from '../../src/reports/account-statement.ts';
+import { importBankFile } from '../payments/import-file.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { cash, csvOf, invoice } from './file.ts';
 

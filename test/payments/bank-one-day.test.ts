@@ -1,9 +1,10 @@
 /** One day of one account, told by each format in any order: the same lines and the same payments. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { query, type Transaction } from '../../src/database/transaction.ts';
-import { type BankImport, importBankFile } from '../../src/payments/bank-import/import.ts';
+import type { BankImport } from '../../src/payments/bank-import/import.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { type Books, inv, openBooks } from './books.ts';
+import { importBankFile } from './import-file.ts';
 
 let books: Books;
 beforeAll(async () => {

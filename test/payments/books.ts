@@ -8,7 +8,7 @@ import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
 import { assignPayment } from '../../src/payments/assign.ts';
 import type { BookableLine } from '../../src/payments/bank-booking.sql.ts';
 import { type BookRequest, bookBankLine } from '../../src/payments/bank-booking.ts';
-import { type BankImport, importBankFile } from '../../src/payments/bank-import/import.ts';
+import type { BankImport } from '../../src/payments/bank-import/import.ts';
 import type { Caller } from '../../src/payments/context.ts';
 import { type PaymentJson, paymentJson } from '../../src/payments/payment.ts';
 import { readPayments } from '../../src/payments/payments.sql.ts';
@@ -18,6 +18,7 @@ import { type RecordedPayment, type RecordRequest, recordPayment } from '../../s
 import { type ReverseRequest, reversePayment } from '../../src/payments/reverse.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { importBankFile } from './import-file.ts';
 import { makeLinks } from './stripe-events.ts';
 
 export const HARBOUR = 'p-1';

@@ -5,12 +5,12 @@ import { paymentImport } from '../../src/actions/payment/import.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { exceptionJson } from '../../src/cli/commands/payment/exceptions.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
-import { importBankFile } from '../../src/payments/bank-import/import.ts';
 import { listExceptions } from '../../src/payments/exceptions.ts';
 import { readPayerAccounts } from '../../src/payments/payer-accounts.ts';
 import { readPayments } from '../../src/payments/payments.sql.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
 import { type Books, booksOf, inv } from './books.ts';
+import { importBankFile } from './import-file.ts';
 
 /** INV-2026-000001 to -000030, in this order: July of all, then August. */
 const PARTNERS: readonly (readonly [id: string, name: string, july: string, august: string, parent?: string])[] = [

@@ -11,7 +11,8 @@ import { applyPayment } from '#payments/apply';
 import { BANK_FORMATS } from '#payments/bank/read';
 import { readBankFileAside } from '#payments/bank/read-aside';
 import { BankImport, bankLineName, importBankFile } from '#payments/bank-import/import';
-import { LineReport } from '#payments/bank-import/report';
+import { LineReport, LineReports } from '#payments/bank-import/report';
+import { List } from '#reading/packed-list';
 import { printable } from '#text-table';
 import { Amount, groupThousands, plural } from '#values';
 import { amountOf, smallDifferencesOf } from './describe.ts';
@@ -60,41 +61,45 @@ account's last one.`,
   rule: ({ settings: { approvals } }, { accept }) =>
     approvals['payment.import'] ?? (accept === undefined ? undefined : approvals['payment.apply']),
   async perform(tx, context, input) {
-    const { file, open, accept = [] } = input;
-    const report = await importBankFile(tx, context, file, await readStatements(context, input), open);
+    const { open, accept = [] } = input;
+    const report = await importBankFile(tx, context, await readStatements(context, input), open);
     return acceptSuggestions(tx, context, report, accept);
   },
   committed: () => failpoint('payments.committed'),
-  facts: async (_tx, _input, report): Promise<Facts> =>
-    Object.fromEntries(
-      (report?.new_lines ?? []).filter(isChange).map((line) => [
-        `line ${line.position} of ${line.booked_on}`,
-        {
-          amount: Amount.of(line.amount, line.currency),
-          is: line.outcome,
-          for: whatFor({ ...line, payment_id: null }),
-        },
-      ]),
-    ),
+  async facts(_tx, _input, report) {
+    const facts: Record<string, Facts[string]> = {};
+    for (const line of report?.new_lines ?? []) {
+      if (!isChange(line)) continue;
+      facts[`line ${line.position} of ${line.booked_on}`] = {
+        amount: Amount.of(line.amount, line.currency),
+        is: line.outcome,
+        for: whatFor({ ...line, payment_id: null }),
+      };
+    }
+    return facts;
+  },
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
   adjusts: (tx, _seen, _input, { event_id }) => smallDifferencesOf(tx, event_id),
   async report({ input, result: report, preview: dryRun }) {
     const { new_lines, event_id: _, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
+    const [needsReview, changes] = [hasAny(new_lines, (line) => line.needs_review), hasAny(new_lines, isChange)];
     // A dry run rolls back the exception's id.
     const breaks = dryRun ? rest.breaks.map((each) => ({ ...each, exception: null })) : rest.breaks;
     return {
       json: { ...rest, breaks, dry_run: dryRun, new_lines: lines },
       text: describeImport(report),
       blocks: lines.length === 0 ? [] : [linesBlock(lines, input, dryRun)],
-      button:
-        new_lines.some(isChange) || new_lines.length === 0
-          ? `Import ${plural(report.lines.new, 'line')}`
-          : 'Import nothing',
-      attention: new_lines.some((line) => line.needs_review) || report.breaks.length > 0,
+      button: changes || new_lines.length === 0 ? `Import ${plural(report.lines.new, 'line')}` : 'Import nothing',
+      attention: needsReview || report.breaks.length > 0,
     };
   },
 });
+
+function hasAny(lines: LineReports, isSo: (line: LineReport) => boolean) {
+  for (const line of lines) if (isSo(line)) return true;
+  return false;
+}
 
 /** A line that is only shown changes nothing, unless its suggestion is accepted. */
 const isChange = ({ outcome, applied }: LineReport) => outcome !== 'shown' || applied.length > 0;
@@ -106,13 +111,14 @@ const suggestionName = (line: LineReport, number: string) => `${bankLineName(lin
 async function acceptSuggestions(
   tx: Transaction,
   context: ActionContext,
-  report: BankImport,
+  report: BankImport<LineReports>,
   accepted: readonly string[],
 ) {
+  if (accepted.length === 0) return report;
   const left = new Set(accepted);
   // The parts of a batch have one payment, which is applied to the invoices of all parts at once.
   const numbers = new Map<number, string[]>();
-  const lines = report.new_lines.map((line) => {
+  const lines = [...report.new_lines].map((line) => {
     const chosen = line.suggested.filter(({ number }) => left.has(suggestionName(line, number)));
     for (const { number } of chosen) left.delete(suggestionName(line, number));
     const { payment_id } = line;
@@ -149,8 +155,9 @@ type ImportInput = Readonly<{
 }>;
 
 /** Leaves out payment ids that a dry run assigned, because they are rolled back. */
-function withoutNewIds(lines: readonly LineReport[]): LineReport[] {
-  const own = new Set(lines.filter((line) => line.outcome === 'payment').map((line) => line.payment_id));
+function withoutNewIds(lines: LineReports) {
+  const own = new Set<number | null>();
+  for (const line of lines) if (line.outcome === 'payment') own.add(line.payment_id);
   return lines.map((line) => ({
     ...line,
     payment_id: own.has(line.payment_id) ? null : line.payment_id,
@@ -176,7 +183,7 @@ const SHOWN_ONLY = {
     'payments of these entries.',
 } as const;
 
-function describeImport(report: BankImport) {
+function describeImport(report: BankImport<unknown>) {
   if (report.already_imported !== null) {
     return `${report.file} was already imported at ${report.already_imported}. Nothing to do.`;
   }
@@ -201,7 +208,18 @@ function describeImport(report: BankImport) {
   ].join('\n');
 }
 
-function linesBlock(lines: readonly LineReport[], { open = [], accept = [] }: ImportInput, dryRun: boolean): Block {
+/** A longer table could not be read. The lines that need review come first then. */
+const MOST_LINES = 1000;
+
+function linesBlock(all: List<LineReport>, { open = [], accept = [] }: ImportInput, dryRun: boolean): Block {
+  const few = all.length <= MOST_LINES;
+  const lines: LineReport[] = [];
+  for (const review of few ? [undefined] : [true, false]) {
+    for (const line of all) {
+      if (lines.length === MOST_LINES) break;
+      if (review === undefined || review === line.needs_review) lines.push(line);
+    }
+  }
   const choicesOf = (line: LineReport): Choice[] => {
     const name = bankLineName(line);
     const isOpen = open.includes(name);
@@ -219,7 +237,7 @@ function linesBlock(lines: readonly LineReport[], { open = [], accept = [] }: Im
     ];
   };
   return {
-    title: 'Lines',
+    title: few ? 'Lines' : `${groupThousands(String(lines.length))} of ${groupThousands(String(all.length))} lines`,
     table: {
       headings: ['booked', '~payer', '>amount', 'is', '~for'],
       rows: lines.map((line) => [

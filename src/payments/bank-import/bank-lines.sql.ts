@@ -1,6 +1,5 @@
 import { execute, query, querying, Transaction } from '#database/transaction';
-import { Amount } from '#money';
-import { BankLine, BankStatement } from '#payments/bank/statement';
+import { BankLine } from '#payments/bank/statement';
 import { PaymentContext } from '#payments/context';
 import { inserting } from '#payments/insert.sql';
 
@@ -17,27 +16,58 @@ type NewBankFile = Readonly<{
   name: string;
   format: string;
   bytes: number;
-  statements: readonly Readonly<{
-    statement: BankStatement;
-    identities: readonly string[];
-  }>[];
+  statements: readonly NewStatement[];
 }>;
 
-/**
- * Records a file with its statements and lines. Returns the ids of the new lines by account and identity (`lineKey`). A
- * line that an earlier file contains is not new: only its place on the new statement is recorded.
- */
+export type NewStatement = Readonly<{
+  position: number;
+  account: string;
+  currency: string;
+  reference: string;
+  opening: string | null;
+  closing: string | null;
+  closed_on: string | null;
+  credits: string;
+  debits: string;
+  lines: number;
+}>;
+
+/** Records a file with its statements, to which lines are added then. */
 export async function insertBankFile(tx: Transaction, context: PaymentContext, file: NewBankFile) {
   const { now, eventId } = context;
-  const { sha256, name, format, bytes } = file;
+  const { sha256, name, format, bytes, statements } = file;
   await execute(
     tx,
     `INSERT INTO bank_files (sha256, name, format, bytes, recorded_at, event_id)
      VALUES (:sha256, :name, :format, :bytes, :now::timestamptz, :eventId::bigint)`,
     { sha256, name, format, bytes, now, eventId },
   );
-  await insertStatements(tx, file);
-  const rows = JSON.stringify(lineRows(file));
+  await execute(
+    tx,
+    `INSERT INTO bank_statements (
+       bank_file_id, position, account, currency, reference, opening, closing, closed_on, credits, debits, lines)
+     SELECT f.bank_file_id, r.position, r.account, r.currency, r.reference, r.opening, r.closing, r.closed_on,
+            r.credits, r.debits, r.lines
+     FROM json_populate_recordset(NULL::bank_statements, :rows::json) AS r JOIN bank_files f ON f.sha256 = :sha256
+     ORDER BY r.position`,
+    { rows: statements, sha256 },
+  );
+}
+
+type NewStatementLine = Readonly<{
+  line: BankLine;
+  identity: string;
+  account: string;
+  /** The numbers of the statement in the file, and of the line in the statement. */
+  statement: number;
+  place: number;
+}>;
+
+/**
+ * Records lines of the statements of a file. Returns the ids of the new lines by account and identity (`lineKey`). A line
+ * that an earlier file contains is not new: only its place on the new statement is recorded.
+ */
+export async function insertBankLines(tx: Transaction, sha256: string, lines: readonly NewStatementLine[]) {
   const inserted = await query<{ bank_line_id: number; account: string; identity: string }>(
     tx,
     `INSERT INTO bank_lines (
@@ -53,7 +83,7 @@ export async function insertBankFile(tx: Transaction, context: PaymentContext, f
      ORDER BY ordinality
      ON CONFLICT ON CONSTRAINT bank_line_once DO NOTHING
      RETURNING bank_line_id, account, identity`,
-    { rows },
+    { rows: lines.map(lineRow) },
   );
   await execute(
     tx,
@@ -63,50 +93,21 @@ export async function insertBankFile(tx: Transaction, context: PaymentContext, f
      JOIN bank_files f ON f.sha256 = :sha256
      JOIN bank_statements s ON s.bank_file_id = f.bank_file_id AND s.position = r.statement
      JOIN bank_lines l ON l.account = r.account AND l.identity = r.identity`,
-    { rows, sha256 },
+    { rows: lines.map(({ line: _, ...place }) => place), sha256 },
   );
   return new Map(inserted.map((row) => [lineKey(row.account, row.identity), row.bank_line_id]));
 }
 
-async function insertStatements(tx: Transaction, { sha256, statements }: NewBankFile) {
-  const rows = statements.map(({ statement }, index) => ({
-    position: index + 1,
-    account: statement.account,
-    currency: statement.currency,
-    reference: statement.reference,
-    opening: statement.opening?.toString() ?? null,
-    closing: statement.closing?.toString() ?? null,
-    closed_on: statement.closed_on ?? null,
-    credits: total(statement, 'credit'),
-    debits: total(statement, 'debit'),
-    lines: statement.lines.length,
-  }));
-  await execute(
-    tx,
-    `INSERT INTO bank_statements (
-       bank_file_id, position, account, currency, reference, opening, closing, closed_on, credits, debits, lines)
-     SELECT f.bank_file_id, r.position, r.account, r.currency, r.reference, r.opening, r.closing, r.closed_on,
-            r.credits, r.debits, r.lines
-     FROM json_populate_recordset(NULL::bank_statements, :rows::json) AS r JOIN bank_files f ON f.sha256 = :sha256
-     ORDER BY r.position`,
-    { rows, sha256 },
-  );
+function lineRow({
+  line: { booked_on, reversal, amount, references, particulars = [], ...line },
+  ...of
+}: NewStatementLine) {
+  return {
+    references: [...references, ...particulars.map(({ field, text }) => ({ field, states: text }))],
+    ...{ ...line, ...of, currency: amount.currency, amount: amount.toString() },
+    ...{ bank_booked_on: booked_on, is_reversal: reversal },
+  };
 }
-
-const total = ({ lines, currency }: BankStatement, direction: BankLine['direction']) =>
-  lines
-    .filter((line) => line.direction === direction)
-    .reduce((sum, line) => sum.plus(line.amount), Amount.zero(currency))
-    .toString();
-
-const lineRows = ({ statements }: NewBankFile) =>
-  statements.flatMap(({ statement, identities }, index) =>
-    statement.lines.map(({ booked_on, reversal, amount, references, particulars = [], ...line }, place) => ({
-      references: [...references, ...particulars.map(({ field, text }) => ({ field, states: text }))],
-      ...{ ...line, statement: index + 1, place: place + 1, account: statement.account, identity: identities[place] },
-      ...{ currency: amount.currency, amount: amount.toString(), bank_booked_on: booked_on, is_reversal: reversal },
-    })),
-  );
 
 export type EqualLineRow = Readonly<{
   bank_line_id: number;

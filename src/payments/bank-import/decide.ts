@@ -67,27 +67,22 @@ type RecordedFacts = Readonly<{
 
 export const SETTLE_BY_HAND = 'settle it by hand';
 
-/** Decides the lines in order, because each payment reduces the open items for the next line. */
-export function decideCredits(
-  credits: readonly NewLine[],
+/**
+ * Returns the function that decides on the credits of a file, which must be given in order, because each payment reduces
+ * the open items for the next line.
+ */
+export function decidingCredits(
   items: OpenItems,
   { candidates, equalLines, refunds, payoutNames, isLeftOpen }: RecordedFacts,
-): Map<NewLine, Decision> {
+) {
   const current = new CurrentCandidates(candidates);
   const reachBank = (payment: Candidate) => current.put({ ...payment, reported_by_bank: true });
+  const named = new Set(equalLines.map(({ equal_line_id }) => equal_line_id));
   const file: FileState = {
-    ...{
-      items,
-      current,
-      equalLines: byLine(equalLines),
-      refunds,
-      payoutNames,
-      reportedIds: new Set(),
-      decisions: new Map(),
-    },
-    lines: new Map(credits.map((each) => [each.id, each])),
+    ...{ items, current, refunds, payoutNames, equalLines: byLine(equalLines) },
+    ...{ reportedIds: new Set(), earlier: new Map() },
   };
-  for (const each of credits) {
+  return (each: NewLine) => {
     const decided = decideEqualLine(each, file) ?? decideCredit(each, file);
     const held = isLeftOpen(each) ? 'left open by the person who imported the file' : each.line.held;
     const decision = 'match' in decided && held !== undefined ? leftOpen(decided, held) : decided;
@@ -99,9 +94,9 @@ export function decideCredits(
       items.place(decision.match.credit ?? []);
       learnAccount(each, decision, items);
     }
-    file.decisions.set(each, decision);
-  }
-  return file.decisions;
+    if (named.has(each.id)) file.earlier.set(each.id, { each, decision });
+    return decision;
+  };
 }
 
 /** The payment with nothing applied. What would have been applied is suggested. */
@@ -123,8 +118,8 @@ type FileState = Pick<RecordedFacts, 'refunds' | 'payoutNames'> &
     equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;
     /** Processor ids that an earlier line of this file reported before the processor did. */
     reportedIds: Set<string>;
-    lines: ReadonlyMap<number, NewLine>;
-    decisions: Map<NewLine, Decision>;
+    /** The decided lines that a later line may report again. */
+    earlier: Map<number, Readonly<{ each: NewLine; decision: Decision }>>;
   }>;
 
 /**
@@ -169,12 +164,12 @@ class CurrentCandidates {
  */
 function decideEqualLine(
   { id, line }: NewLine,
-  { equalLines, lines, decisions, items }: FileState,
+  { equalLines, earlier: decided, items }: FileState,
 ): Decision | undefined {
   const possible: PossibleDuplicate[] = [];
   for (const equal of equalLines.get(id) ?? []) {
-    const earlier = lines.get(equal.equal_line_id);
-    const decision = earlier && decisions.get(earlier);
+    const earlier = decided.get(equal.equal_line_id);
+    const decision = earlier?.decision;
     const evidence = equalEvidence(equal);
     if (equal.outcome === 'payout' || decision?.kind === 'payout' || decision?.kind === 'link_payment') {
       return { kind: 'ignored', why: `possible duplicate of a payout: ${evidence}; not recorded`, needsReview: true };
@@ -189,7 +184,7 @@ function decideEqualLine(
     if (equal.payment_id !== null) possible.push({ of: equal.payment_id, evidence, corrects });
     else if (corrects) return { kind: 'ignored', why: `${evidence}; not recorded`, needsReview: true };
     else if (decision?.kind === 'duplicate') possible.push({ of: decision.payment.payment_id, evidence });
-    else if (decision?.kind === 'payment') possible.push({ of: earlier as NewLine, evidence });
+    else if (decision?.kind === 'payment') possible.push({ of: (earlier as { each: NewLine }).each, evidence });
   }
   return possible.length === 0 ? undefined : heldPayment(match(line, items), possible);
 }

@@ -2,13 +2,14 @@
  * Imports a bank file once, as a whole or not at all. Every new line gets exactly one outcome with its reason: a
  * payment, a further source record of a payment, a payout of the processor, a return, a refund, bank charges, or
  * ignored. Refusals: those of bank/read.ts.
+ *
+ * The lines of a large file stay packed, and are recorded some at a time: each step reads them again in their order.
  */
-import { createHash } from 'node:crypto';
 import { todayOf } from '#config/today';
 import { Transaction } from '#database/transaction';
+import { FieldProblem } from '#errors/refusals';
 import { failpoint } from '#failpoint';
-import { BankFile } from '#payments/bank/format';
-import { ReadBankFile, readBankFile } from '#payments/bank/read';
+import { RecordableFile } from '#payments/bank/read-aside';
 import { BankLine, BankStatement, invalidFile } from '#payments/bank/statement';
 import { Caller, lockPayments, openPaymentContext, PaymentContext } from '#payments/context';
 import { processorIds } from '#payments/duplicates';
@@ -16,16 +17,17 @@ import { PaymentException, readBreaks } from '#payments/exceptions.sql';
 import { readRefunds } from '#payments/outgoing-refunds.sql';
 import { readCandidates } from '#payments/payments.sql';
 import { readOpenItems } from '#payments/read-open-items';
+import { inBatches } from '#reading/packed-list';
 import { Amount, addDays } from '#values';
-import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
-import { decideCredits, NewLine, referencesOf } from './decide.ts';
-import { recordCredits } from './record.ts';
-import { countOutcomes, LineReport, sumBankCharges } from './report.ts';
-import { recordDebits } from './returns.ts';
-import { findSameLines, SameLines, withRecordedAccounts } from './same-lines.ts';
+import { insertBankFile, insertBankLines, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
+import { decidingCredits, NewLine, referencesOf } from './decide.ts';
+import { PaidOut, recordCredits, recordPayouts } from './record.ts';
+import { countOutcomes, LineReport, LineReports, ReportCollection, sumBankCharges } from './report.ts';
+import { recordingDebits } from './returns.ts';
+import { findSameLines, numberedLines, SameLines, Statement, withRecordedAccounts } from './same-lines.ts';
 import { showLines } from './show.ts';
 
-export type BankImport = Readonly<{
+export type BankImport<Lines = readonly LineReport[]> = Readonly<{
   file: string;
   sha256: string;
   format: string;
@@ -52,7 +54,7 @@ export type BankImport = Readonly<{
    * import that finds the gap.
    */
   breaks: readonly PaymentException[];
-  new_lines: readonly LineReport[];
+  new_lines: Lines;
   event_id: number | null;
 }>;
 
@@ -60,67 +62,63 @@ export type BankImport = Readonly<{
 export const bankLineName = ({ account, position }: Pick<LineReport, 'account' | 'position'>): string =>
   `${account} line ${position}`;
 
-/**
- * `read` is the content of the file, as read before the transaction. A payment of a line in `open` (bankLineName) is
- * recorded and not applied.
- */
+/** A payment of a line in `open` (bankLineName) is recorded and not applied. */
 export async function importBankFile(
   tx: Transaction,
   caller: Caller,
-  file: BankFile,
-  read: ReadBankFile = readBankFile(file, caller.settings.bank_csv),
+  file: RecordableFile,
   open: readonly string[] = [],
-): Promise<BankImport> {
-  const { format } = read;
-  refuseUnrecordable(file, read.statements, todayOf(caller));
-  const sha256 = createHash('sha256').update(file.bytes).digest('hex');
+): Promise<BankImport<LineReports>> {
+  const { name, format, sha256, bytes } = file;
+  refuseUnrecordable(name, file.statements, todayOf(caller));
   failpoint('payments.read');
   await lockPayments(tx);
   failpoint('payments.locked');
-  const all = await withRecordedAccounts(tx, read.statements);
+  const all = await withRecordedAccounts(tx, file.statements);
   const statements = all.filter(({ only }) => only === undefined);
   const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
-  const head = { file: file.name, sha256, format, statements: all.map(statementReport) };
+  const head = { file: name, sha256, format, statements: all.map(statementReport) };
   const importedAt = await readImportedAt(tx, sha256);
   if (importedAt !== undefined) {
     return { ...head, ...NOTHING_NEW, already_imported: importedAt, lines: { total, new: 0, known: total } };
   }
-  const showOthers = () => {
-    const others = all.filter(({ only }) => only !== undefined);
-    return showLines(tx, caller, format, others);
+  const reports = new ReportCollection<Kind>();
+  const others = all.filter(({ only }) => only !== undefined);
+  const showOthers = async (): Promise<readonly Kind[]> => {
+    await showLines(tx, caller, format, others, (report) => reports.add('shown', report));
+    return new Array<Kind>(others.reduce((sum, { lines }) => sum + lines.length, 0)).fill('shown');
   };
   // A file with only pending entries does not count as imported, because the bank may send it again with booked
   // entries.
   if (statements.length === 0 || (total === 0 && statements.some(({ pending }) => pending > 0))) {
-    const shown = await showOthers();
+    const shown = reports.inOrder(await showOthers());
     return { ...head, ...NOTHING_NEW, outcomes: countOutcomes(shown), new_lines: shown };
   }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
-    subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
+    subject: name.split(/[/\\]/).at(-1) ?? name,
     details: { sha256, format, lines: total, ...(open.length > 0 && { left_open: open }) },
   });
   const accounts = statements.map(({ account }) => account);
   const brokenBefore = new Set((await readBreaks(tx, { accounts })).map(({ exception }) => exception));
-  const newLines = await recordFile(
-    tx,
-    context,
-    { sha256, name: file.name, format, bytes: file.bytes.length },
-    statements,
-  );
-  const reports = [...(await recordLines(tx, context, caller, newLines, new Set(open))), ...(await showOthers())];
+  const newLines = await recordFile(tx, context, { sha256, name, format, bytes }, statements);
+  const order = await recordLines(tx, context, caller, newLines, new Set(open), reports);
+  const lines = reports.inOrder([...order, ...(await showOthers())]);
   failpoint('payments.recorded');
   return {
     ...head,
     already_imported: null,
-    lines: { total, new: newLines.length, known: total - newLines.length },
-    outcomes: countOutcomes(reports),
-    bank_charges: sumBankCharges(reports),
+    lines: { total, new: order.length, known: total - order.length },
+    outcomes: countOutcomes(lines),
+    bank_charges: sumBankCharges(lines),
     breaks: (await readBreaks(tx, { accounts })).filter(({ exception }) => !brokenBefore.has(exception)),
-    new_lines: reports,
+    new_lines: lines,
     event_id: context.eventId,
   };
 }
+
+/** The kinds of lines, each of which is recorded on its own, and reported in the order of the file. */
+type Kind = 'credit' | 'payout' | 'debit' | 'shown';
 
 const NOTHING_NEW = {
   already_imported: null,
@@ -129,7 +127,7 @@ const NOTHING_NEW = {
   ...{ bank_charges: {}, breaks: [], new_lines: [], event_id: null },
 } as const;
 
-const statementReport = ({ lines, pending, remarks = [], only, ...statement }: BankStatement) => ({
+const statementReport = ({ lines, pending, remarks = [], only, ...statement }: Statement) => ({
   account: statement.account,
   currency: statement.currency,
   opening: statement.opening?.toString() ?? null,
@@ -146,7 +144,7 @@ const LONGEST_ID = 500;
  * Refuses lines that cannot be recorded, in any format. A line may be dated tomorrow, because the bank may be in a
  * later time zone.
  */
-function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[], today: string) {
+function refuseUnrecordable(file: string, statements: readonly Statement[], today: string) {
   const tomorrow = addDays(today, 1);
   const isLong = (id = '') => Buffer.byteLength(id) > LONGEST_ID;
   const faultOf = ({ booked_on, value_on = booked_on, amount, ...line }: BankLine) => {
@@ -161,100 +159,184 @@ function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[]
   const problems = statements.flatMap(({ account, lines }, index) => {
     if (isLong(account))
       return [{ path: `statement ${index + 1}`, reason: `names an account of more than ${LONGEST_ID} bytes` }];
-    return lines.flatMap((line) => {
+    const found: FieldProblem[] = [];
+    for (const line of lines) {
       const reason = faultOf(line);
-      return reason === undefined ? [] : [{ path: `${account}, line ${line.position}`, reason }];
-    });
+      if (reason !== undefined) found.push({ path: `${account}, line ${line.position}`, reason });
+    }
+    return found;
   });
-  if (problems.length > 0) throw invalidFile(file.name, problems);
+  if (problems.length > 0) throw invalidFile(file, problems);
 }
 
+/** Lines that are sent to the database together. */
+const LINES_TOGETHER = 500;
+
+/** Records the file and its lines. Returns its new lines. */
 async function recordFile(
   tx: Transaction,
   context: PaymentContext,
-  file: { sha256: string; name: string; format: string; bytes: number },
-  statements: readonly BankStatement[],
+  file: Readonly<{ sha256: string; name: string; format: string; bytes: number }>,
+  statements: readonly Statement[],
 ) {
   const same = await findSameLines(tx, file.format, statements);
-  const { identities } = same;
-  const newIds = await insertBankFile(tx, context, {
-    ...file,
-    statements: statements.map((statement) => recordedStatement(statement, same)),
-  });
-  return statements.flatMap(({ account, lines }) =>
-    lines.flatMap((line) => {
-      const identity = identities.get(line) as string;
-      const key = lineKey(account, identity);
-      const id = newIds.get(key);
-      // A second statement of the file may have the line again.
-      newIds.delete(key);
-      return id === undefined ? [] : [{ id, account, identity, line }];
-    }),
-  );
-}
-
-/** The statement with the recorded lines in place of lines whose money is recorded in other portions. */
-function recordedStatement(statement: BankStatement, { identities, replaced }: SameLines) {
-  const lines = statement.lines.map((line) => ({ line, identity: identities.get(line) as string }));
-  for (const { lines: told, by } of replaced) {
-    const at = lines.findIndex(({ line }) => told.includes(line));
-    if (at < 0) continue;
-    const kept = lines.filter(({ line }) => !told.includes(line));
-    const standIns = by.map(({ identity, direction, amount, currency }) => ({
-      line: { ...(told[0] as BankLine), direction, amount: Amount.of(amount, currency) },
-      identity,
-    }));
-    lines.splice(0, lines.length, ...kept.slice(0, at), ...standIns, ...kept.slice(at));
+  const totals = statements.map(({ currency }) => ({
+    ...{ credit: Amount.zero(currency), debit: Amount.zero(currency), lines: 0 },
+  }));
+  for (const { line, statement } of recordedLines(statements, same)) {
+    const total = totals[statement - 1] as (typeof totals)[number];
+    total[line.direction] = total[line.direction].plus(line.amount);
+    total.lines += 1;
   }
-  return {
-    statement: { ...statement, lines: lines.map(({ line }) => line) },
-    identities: lines.map(({ identity }) => identity),
-  };
+  await insertBankFile(tx, context, {
+    ...file,
+    statements: statements.map(({ account, currency, reference, opening, closing, closed_on }, index) => {
+      const { credit, debit, lines } = totals[index] as (typeof totals)[number];
+      return {
+        ...{ position: index + 1, account, currency, reference, lines, closed_on: closed_on ?? null },
+        ...{ opening: opening?.toString() ?? null, closing: closing?.toString() ?? null },
+        ...{ credits: credit.toString(), debits: debit.toString() },
+      };
+    }),
+  });
+  const newLines = new NewLines(statements, same.identities);
+  for (const batch of inBatches(recordedLines(statements, same), LINES_TOGETHER)) {
+    const ids = await insertBankLines(tx, file.sha256, batch);
+    for (const { account, identity, line, number } of batch) {
+      const key = lineKey(account, identity);
+      const id = ids.get(key);
+      // A second statement of the file may have the line again.
+      ids.delete(key);
+      if (id !== undefined) newLines.add(number, id, line.direction);
+    }
+  }
+  return newLines;
 }
 
+/** The lines of statements, with the recorded lines in place of lines whose money is recorded in other portions. */
+function* recordedLines(statements: readonly Statement[], { identities, replaced }: SameLines) {
+  const replacements = new Map(replaced.flatMap((each) => each.lines.map((number) => [number, each] as const)));
+  let number = 0;
+  for (const [index, { account, lines }] of statements.entries()) {
+    const done = new Set<SameLines['replaced'][number]>();
+    let place = 0;
+    const placed = (line: BankLine, identity: string) => {
+      place += 1;
+      return { line, identity, account, statement: index + 1, place, number };
+    };
+    for (const line of lines) {
+      const replacement = replacements.get(number);
+      if (replacement === undefined) yield placed(line, identities[number] as string);
+      else if (!done.has(replacement)) {
+        done.add(replacement);
+        for (const { identity, direction, amount, currency } of replacement.by) {
+          yield placed({ ...line, direction, amount: Amount.of(amount, currency) }, identity);
+        }
+      }
+      number += 1;
+    }
+  }
+}
+
+/** The new lines of a file. Only their ids and directions are in memory. */
+class NewLines {
+  private readonly statements: readonly Statement[];
+  private readonly identities: readonly string[];
+  private readonly added = new Map<number, Readonly<{ id: number; direction: BankLine['direction'] }>>();
+
+  constructor(statements: readonly Statement[], identities: readonly string[]) {
+    [this.statements, this.identities] = [statements, identities];
+  }
+
+  add(number: number, id: number, direction: BankLine['direction']) {
+    this.added.set(number, { id, direction });
+  }
+
+  get ids() {
+    return [...this.added.values()].map(({ id }) => id);
+  }
+
+  kinds(payouts: ReadonlySet<number>): Kind[] {
+    return [...this.added.values()].map(({ id, direction }) => (payouts.has(id) ? 'payout' : direction));
+  }
+
+  *of(direction: BankLine['direction']): Generator<NewLine> {
+    for (const { line, statement, number } of numberedLines(this.statements)) {
+      const added = this.added.get(number);
+      if (added?.direction !== direction) continue;
+      yield { id: added.id, account: statement.account, identity: this.identities[number] as string, line };
+    }
+  }
+}
+
+/** Records what the new lines mean, and adds their reports. Returns the kinds of the lines in their order. */
 async function recordLines(
   tx: Transaction,
   context: PaymentContext,
   caller: Caller,
-  newLines: readonly NewLine[],
+  newLines: NewLines,
   open: ReadonlySet<string>,
+  reports: ReportCollection<Kind>,
 ) {
-  const credits = newLines.filter(({ line }) => line.direction === 'credit');
-  const debits = newLines.filter(({ line }) => line.direction === 'debit');
-  const equalLines = await readEqualLines(tx, { lineIds: newLines.map((each) => each.id) });
-  const items = await readOpenItems(
-    tx,
-    caller.settings,
-    credits.map(({ line }) => line.references),
-    credits.map(({ line }) => line.payer_account),
-  );
-  const decisions = decideCredits(credits, items, {
-    candidates: await readLineCandidates(tx, credits),
+  const equalLines = await readEqualLines(tx, { lineIds: newLines.ids });
+  const seen = new Seen();
+  const items = await readOpenItems(tx, caller.settings, seen.reading(newLines.of('credit')));
+  const decide = decidingCredits(items, {
+    candidates: await seen.readCandidates(tx),
     equalLines,
-    refunds: await readRefunds(tx, moneyOf(credits.filter(({ line }) => line.reversal)), { open: false }),
+    refunds: await readRefunds(tx, seen.reversals, { open: false }),
     payoutNames: caller.settings.payout_names,
     isLeftOpen: ({ account, line: { position } }) => open.has(bankLineName({ account, position })),
   });
-  const creditReports = await recordCredits(tx, context, decisions);
-  const ownLines = new Map(
-    [...creditReports].flatMap(([each, { outcome, payment_id }]) =>
-      outcome === 'payment' ? [[payment_id as number, each] as const] : [],
-    ),
-  );
+  const paymentIds = new Map<number, number>();
+  const ownLines = new Map<number, number>();
+  const paidOut: PaidOut[] = [];
+  for (const batch of inBatches(newLines.of('credit'), LINES_TOGETHER)) {
+    const decisions = new Map(batch.map((each) => [each, decide(each)]));
+    for (const [each, decision] of decisions) {
+      if (decision.kind === 'payout' || decision.kind === 'link_payment') paidOut.push({ each, decision });
+    }
+    for (const [each, report] of await recordCredits(tx, context, decisions, paymentIds)) {
+      reports.add('credit', report);
+      if (report.outcome === 'payment') ownLines.set(report.payment_id as number, each.line.position);
+    }
+  }
+  for (const report of await recordPayouts(tx, context, paidOut, paymentIds)) reports.add('payout', report);
   // Debits are recorded after credits, because a return may concern a payment in the same file.
-  const candidates = await readLineCandidates(tx, debits);
-  const debitReports = await recordDebits(tx, context, debits, {
-    ...{ candidates, equalLines, ownLines, chargeCodes: caller.settings.bank_charge_codes },
+  const debits = new Seen();
+  for (const _ of debits.reading(newLines.of('debit')));
+  const record = recordingDebits({
+    ...{ candidates: await debits.readCandidates(tx), equalLines, ownLines },
+    chargeCodes: caller.settings.bank_charge_codes,
   });
-  return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);
+  for (const batch of inBatches(newLines.of('debit'), LINES_TOGETHER)) {
+    for (const report of (await record(tx, context, batch)).values()) reports.add('debit', report);
+  }
+  const payouts = paidOut.flatMap(({ each, decision }) => (decision.kind === 'payout' ? [each.id] : []));
+  return newLines.kinds(new Set(payouts));
 }
 
-function readLineCandidates(tx: Transaction, lines: readonly NewLine[]) {
-  return readCandidates(tx, {
-    money: moneyOf(lines),
-    references: processorIds(lines.flatMap(({ line }) => referencesOf(line))),
-  });
+/** The amounts and processor ids of lines, by which payments are found that the lines may report. */
+class Seen {
+  readonly reversals: Money[] = [];
+  private readonly amounts = new Map<string, Set<string>>();
+  private readonly processorIds = new Set<string>();
+
+  *reading(lines: Iterable<NewLine>) {
+    for (const { line } of lines) {
+      const { currency } = line.amount;
+      const amount = line.amount.toString();
+      this.amounts.set(currency, (this.amounts.get(currency) ?? new Set()).add(amount));
+      if (line.reversal) this.reversals.push({ currency, amount });
+      for (const id of processorIds(referencesOf(line))) this.processorIds.add(id);
+      yield line;
+    }
+  }
+
+  readCandidates(tx: Transaction) {
+    const money = [...this.amounts].flatMap(([currency, all]) => [...all].map((amount) => ({ currency, amount })));
+    return readCandidates(tx, { money, references: [...this.processorIds] });
+  }
 }
 
-const moneyOf = (lines: readonly NewLine[]) =>
-  lines.map(({ line: { amount } }) => ({ currency: amount.currency, amount: amount.toString() }));
+type Money = Readonly<{ currency: string; amount: string }>;

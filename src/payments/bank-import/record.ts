@@ -34,10 +34,15 @@ type LineRecords = Readonly<{
   report: LineReport;
 }>;
 
+/**
+ * Records all credits but payouts, which are recorded after all credits of the file. Adds the payments to `paymentIds`,
+ * by the ids of their lines.
+ */
 export async function recordCredits(
   tx: Transaction,
   context: PaymentContext,
   decisions: ReadonlyMap<NewLine, Decision>,
+  paymentIds: Map<number, number>,
 ): Promise<Map<NewLine, LineReport>> {
   const received = [...decisions].flatMap(([each, decision]) => ('match' in decision ? [{ each, decision }] : []));
   const ids = await insertPayments(
@@ -45,7 +50,10 @@ export async function recordCredits(
     context,
     received.map(({ each, decision }) => newPayment(each, decision)),
   );
-  const paymentIdOf: PaymentIdOf = ({ account, identity }) => ids.get(bankIdentity(account, identity)) as number;
+  for (const { each } of received) {
+    paymentIds.set(each.id, ids.get(bankIdentity(each.account, each.identity)) as number);
+  }
+  const paymentIdOf: PaymentIdOf = ({ id }) => paymentIds.get(id) as number;
   const records = [...decisions].flatMap(([each, decision]): [NewLine, LineRecords][] =>
     decision.kind === 'payout' ? [] : [[each, recordsOf(each, decision, paymentIdOf)]],
   );
@@ -86,13 +94,16 @@ export async function recordCredits(
     context,
     received.flatMap(({ each, decision }) => suggestionsOf(each, decision, paymentIdOf)),
   );
-  const payouts = await recordPayouts(tx, context, decisions, paymentIdOf);
-  await insertOutcomes(tx, context, [...records.flatMap(([, { outcomes }]) => outcomes), ...payouts.outcomes]);
+  await insertOutcomes(
+    tx,
+    context,
+    records.flatMap(([, { outcomes }]) => outcomes),
+  );
   await requestLinkChecks(
     tx,
     received.flatMap(({ decision }) => decision.match.applied.map((each) => each.document.document_id)),
   );
-  return new Map([...records.map(([each, { report }]) => [each, report] as const), ...payouts.reports]);
+  return new Map(records.map(([each, { report }]) => [each, report]));
 }
 
 // --- Payments ---
@@ -179,15 +190,17 @@ function suggestionsOf(each: NewLine, decision: PaymentDecision, paymentIdOf: Pa
 
 // --- Payouts ---
 
-async function recordPayouts(
+export type PaidOut = Readonly<{
+  each: NewLine;
+  decision: Extract<Decision, { kind: 'payout' | 'link_payment' }>;
+}>;
+
+export async function recordPayouts(
   tx: Transaction,
   context: PaymentContext,
-  decisions: ReadonlyMap<NewLine, Decision>,
-  paymentIdOf: PaymentIdOf,
-): Promise<{ outcomes: NewOutcome[]; reports: Map<NewLine, LineReport> }> {
-  const found = [...decisions].flatMap(([each, decision]) =>
-    decision.kind === 'payout' || decision.kind === 'link_payment' ? [{ each, decision }] : [],
-  );
+  found: readonly PaidOut[],
+  paymentIds: ReadonlyMap<number, number>,
+): Promise<LineReport[]> {
   const payoutIds = await insertPayouts(
     tx,
     context,
@@ -202,7 +215,7 @@ async function recordPayouts(
     const { amount } = each.line;
     const isLink = decision.kind === 'link_payment';
     const gross = isLink ? amount : decision.gross;
-    const payment_id = isLink ? paymentIdOf(each) : decision.of?.payment_id;
+    const payment_id = isLink ? paymentIds.get(each.id) : decision.of?.payment_id;
     const why = isLink ? `contains one payment of the processor, ${decision.processorId}` : decision.why;
     outcomes.push({ bank_line_id: each.id, outcome: 'payout', payout_id, reason: why });
     if (gross !== undefined && payment_id !== undefined) {
@@ -224,7 +237,8 @@ async function recordPayouts(
       possible.length > 0 ? whichPayout(possible) : await settleWithOldest(tx, context, payout_id, each.line);
     reports.set(each, { ...report, why: `${report.why}; ${result.why}`, needs_review: !result.settled });
   }
-  return { outcomes, reports };
+  await insertOutcomes(tx, context, outcomes);
+  return [...reports.values()];
 }
 
 type Settlement = Readonly<{

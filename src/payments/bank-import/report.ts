@@ -1,5 +1,6 @@
 import { Amount, sumsOf } from '#money';
 import { Match, Suggestion } from '#payments/evidence';
+import { List, ListOf, PackedList } from '#reading/packed-list';
 import { NewOutcome } from './bank-lines.sql.ts';
 import { NewLine } from './decide.ts';
 
@@ -93,14 +94,42 @@ export function paymentReport(
   };
 }
 
-export function sumBankCharges(reports: readonly LineReport[]): Readonly<Record<string, string>> {
-  const charges = reports.flatMap(({ currency, applied }) =>
-    applied.flatMap(({ small_difference: given }) => (given === null ? [] : [Amount.of(given, currency)])),
-  );
+/** The reports of a file, in the order of its lines. Few reports are an array. */
+export type LineReports = List<LineReport> &
+  Readonly<{ map: <Other>(convert: (report: LineReport) => Other) => List<Other> }>;
+
+const MOST_IN_AN_ARRAY = 1000;
+
+/** Collects the reports of several kinds of lines, each kind in the order of its lines. */
+export class ReportCollection<Kind extends string> {
+  private readonly kinds = new Map<Kind, PackedList<LineReport>>();
+
+  add(kind: Kind, report: LineReport) {
+    const those = this.kinds.get(kind) ?? new PackedList();
+    this.kinds.set(kind, those);
+    those.push(report);
+  }
+
+  /** `order` has the kind of each line. */
+  inOrder(order: readonly Kind[]): LineReports {
+    const { kinds } = this;
+    const all = new ListOf(order.length, function* () {
+      const next = new Map([...kinds].map(([kind, reports]) => [kind, reports[Symbol.iterator]()]));
+      for (const kind of order) yield next.get(kind)?.next().value as LineReport;
+    });
+    return all.length > MOST_IN_AN_ARRAY ? all : [...all];
+  }
+}
+
+export function sumBankCharges(reports: Iterable<LineReport>): Readonly<Record<string, string>> {
+  const charges: Amount[] = [];
+  for (const { currency, applied } of reports) {
+    for (const { small_difference: given } of applied) if (given !== null) charges.push(Amount.of(given, currency));
+  }
   return Object.fromEntries(sumsOf(charges).map((sum) => [sum.currency, sum.toString()]));
 }
 
-export function countOutcomes(reports: readonly LineReport[]): Readonly<Record<LineReport['outcome'], number>> {
+export function countOutcomes(reports: Iterable<LineReport>): Readonly<Record<LineReport['outcome'], number>> {
   const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, refund: 0, booked: 0, ignored: 0, shown: 0 };
   for (const { outcome } of reports) outcomes[outcome] += 1;
   return outcomes;

@@ -10,7 +10,7 @@ import { PaymentContext } from '#payments/context';
 import { Candidate, containsReference } from '#payments/duplicates';
 import { bankIdentity } from '#payments/identities';
 import { NewReversal } from '#payments/insert.sql';
-import { matchDebits } from '#payments/outgoing-refunds';
+import { byLine, matchDebits } from '#payments/outgoing-refunds';
 import { EqualDebit, RecordedRefund } from '#payments/outgoing-refunds.sql';
 import { findReferences } from '#payments/reference';
 import { ReversalResult, returnReason, reverseAll, whatIsOwedAgain, withCode } from '#payments/reverse';
@@ -30,23 +30,29 @@ const isReturn = ({ line }: NewLine) => line.reversal || line.return_code !== un
 /** The code of a BAI2 line, or the sub-family of an ISO 20022 line, such as CHRG of `ACMT/MDOP/CHRG`. */
 const codeOf = ({ type }: BankLine) => type.split('/').at(-1) ?? '';
 
-type KnownPayments = Readonly<{
+export type KnownPayments = Readonly<{
   candidates: readonly Candidate[];
   equalLines: readonly EqualLineRow[];
-  /** The lines of this file that were the first to report a payment, by payment. */
-  ownLines: ReadonlyMap<number, NewLine>;
+  /** The positions of the lines of this file that were the first to report a payment, by payment. */
+  ownLines: ReadonlyMap<number, number>;
   /** The codes of the bank's own charges (setting `bank_charge_codes`). */
   chargeCodes: readonly string[];
 }>;
 
-export async function recordDebits(
+/** Returns the function that records debits of a file, which must be given in order. */
+export function recordingDebits({ ownLines, ...known }: KnownPayments) {
+  const nameOf = paymentNames(ownLines);
+  const decide = decidingDebits(known, nameOf);
+  return (tx: Transaction, context: PaymentContext, debits: readonly NewLine[]) =>
+    recordDebits(tx, context, new Map(debits.map((each) => [each, decide(each)])), nameOf);
+}
+
+async function recordDebits(
   tx: Transaction,
   context: PaymentContext,
-  debits: readonly NewLine[],
-  { candidates, equalLines, ownLines, chargeCodes }: KnownPayments,
+  decisions: ReadonlyMap<NewLine, DebitDecision>,
+  nameOf: (paymentId: number) => string,
 ): Promise<Map<NewLine, LineReport>> {
-  const nameOf = paymentNames(ownLines);
-  const decisions = decideDebits(debits, { candidates, equalLines, chargeCodes }, nameOf);
   const reversals = [...decisions].flatMap(([each, decision]) =>
     'reverses' in decision ? [newReversal(each, decision.reverses)] : [],
   );
@@ -97,8 +103,8 @@ export async function recordDebits(
 
 /** A payment of the same file is named by its line, because its id differs between a preview and the import. */
 const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number) => {
-  const own = ownLines.get(paymentId);
-  return own === undefined ? `payment ${paymentId}` : `the payment of line ${own.line.position}`;
+  const position = ownLines.get(paymentId);
+  return position === undefined ? `payment ${paymentId}` : `the payment of line ${position}`;
 };
 
 type DebitDecision =
@@ -121,53 +127,55 @@ function heldDebit({ account }: NewLine, equal: EqualDebit) {
 const refundName = ({ document, payment_id, refunded_on }: RecordedRefund) =>
   `pays the refund of ${document ?? `payment ${payment_id}`} of ${refunded_on}`;
 
-/** Decides which payment each debit reverses. Each payment is returned at most once. Pure. */
-function decideDebits(
-  debits: readonly NewLine[],
+/** Returns the function that decides which payment a debit reverses. Each payment is returned at most once. */
+function decidingDebits(
   { candidates, equalLines, chargeCodes }: Omit<KnownPayments, 'ownLines'>,
   nameOf: (paymentId: number) => string,
-): Map<NewLine, DebitDecision> {
-  const left = new Map(candidates.map((each) => [each.payment_id, each]));
+) {
+  const left = new Map<string, Map<number, Candidate>>();
+  for (const each of candidates) {
+    const key = Amount.of(each.amount, each.currency).forPeople();
+    left.set(key, (left.get(key) ?? new Map()).set(each.payment_id, each));
+  }
+  const withAmountOf = ({ amount }: BankLine) => [...(left.get(amount.forPeople())?.values() ?? [])];
+  const equals = byLine(equalLines);
   const returns = new Set<number>();
   const decide = (each: NewLine): DebitDecision => {
     if (each.line.held !== undefined) return { why: `${each.line.held}: not recorded`, needsReview: true };
+    const own = equals.get(each.id) ?? [];
     if (chargeCodes.includes(codeOf(each.line))) {
-      const [equal] = equalLines.filter((one) => one.bank_line_id === each.id);
+      const [equal] = own;
       if (equal === undefined) {
         const charges = `bank charges, by the code ${codeOf(each.line)}`;
         return { why: charges, needsReview: false, goesOut: true, charges };
       }
       return { why: `possible duplicate of bank charges: ${equalEvidence(equal)}; not booked`, needsReview: true };
     }
-    const corrected = equalLines.find((one) => one.bank_line_id === each.id && one.corrected !== null);
+    const corrected = own.find((one) => one.corrected !== null);
     if (corrected !== undefined) return { why: `${equalEvidence(corrected)}; not recorded`, needsReview: true };
     if (!isReturn(each)) {
-      const doubt = whyPerhapsReturn(each.line, [...left.values()], nameOf);
+      const doubt = whyPerhapsReturn(each.line, withAmountOf(each.line), nameOf);
       const why = doubt ?? 'an outgoing payment that is not one of our refunds';
       return { why, needsReview: doubt !== undefined, goesOut: true };
     }
-    const equal = equalLines.find(
-      (one) => one.bank_line_id === each.id && (one.outcome === 'return' || returns.has(one.equal_line_id)),
-    );
+    const equal = own.find((one) => one.outcome === 'return' || returns.has(one.equal_line_id));
     if (equal !== undefined) {
       const why = `possible duplicate of a return: ${equalEvidence(equal)}; nothing is reversed`;
       return { why, needsReview: true };
     }
-    const payment = returnedPayment(each.line, [...left.values()]);
+    const payment = returnedPayment(each.line, withAmountOf(each.line));
     if (payment !== undefined) return { reverses: payment };
     const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse the payment that was returned`;
     return { why, needsReview: true };
   };
-  return new Map(
-    debits.map((each) => {
-      const decision = decide(each);
-      if ('reverses' in decision) {
-        left.delete(decision.reverses.payment_id);
-        returns.add(each.id);
-      }
-      return [each, decision];
-    }),
-  );
+  return (each: NewLine) => {
+    const decision = decide(each);
+    if ('reverses' in decision) {
+      left.get(each.line.amount.forPeople())?.delete(decision.reverses.payment_id);
+      returns.add(each.id);
+    }
+    return decision;
+  };
 }
 
 const reasonOf = ({ return_code }: BankLine) => withCode(return_code, returnReason(return_code));
@@ -210,11 +218,10 @@ function whyPerhapsReturn(line: BankLine, candidates: readonly Candidate[], name
   return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if this is a return, reverse it as returned`;
 }
 
+/** `candidates` have the amount of the line. */
 const returnable = (line: BankLine, candidates: readonly Candidate[]) =>
   candidates.filter(
     (each) =>
-      each.currency === line.amount.currency &&
-      Amount.of(each.amount, each.currency).equals(line.amount) &&
       isZero(each.reversed) &&
       each.received_on <= line.booked_on &&
       daysApart(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS,

@@ -14,7 +14,14 @@
  */
 import { Transaction } from '#database/transaction';
 import { Amount } from '#money';
-import { BankLine, BankStatement, identifiers, lineIdentities, normalizeReference } from '#payments/bank/statement';
+import {
+  BankLine,
+  BankLines,
+  BankStatement,
+  identifiers,
+  lineIdentities,
+  normalizeReference,
+} from '#payments/bank/statement';
 import { findReferences } from '#payments/reference';
 import {
   RecordedLine,
@@ -24,8 +31,23 @@ import {
   readRecordedLines,
 } from './recorded-lines.sql.ts';
 
+export type Statement = BankStatement<BankLines>;
+
+/** A line of a file with its statement, and its number among the lines of all statements. */
+type NumberedLine = Readonly<{ line: BankLine; statement: Statement; number: number }>;
+
+export function* numberedLines(statements: readonly Statement[]): Generator<NumberedLine> {
+  let number = 0;
+  for (const statement of statements) {
+    for (const line of statement.lines) {
+      yield { line, statement, number };
+      number += 1;
+    }
+  }
+}
+
 /** Gives an account the name under which it is recorded: a bank writes its IBAN in one format and not in another. */
-export async function withRecordedAccounts(tx: Transaction, statements: readonly BankStatement[]) {
+export async function withRecordedAccounts(tx: Transaction, statements: readonly Statement[]) {
   const recorded = (await readAccounts(tx)).map(({ account }) => account);
   const known = new Set(recorded);
   const byNumber = new Map(recorded.map((account) => [nationalNumber(account), account]));
@@ -48,63 +70,69 @@ const nationalNumber = (account: string) =>
     .replace(/^[A-Z]{2}\d{2}(?=[A-Z0-9]{11,30}$)/, '')
     .replace(/^[A-Z]{4}(?=\d{14}$)/, '');
 
+/** Lines are named by their numbers (numberedLines). */
 export type SameLines = Readonly<{
   /** The identity under which each line is recorded, or will be recorded. */
-  identities: ReadonlyMap<BankLine, string>;
-  recorded: ReadonlyMap<BankLine, RecordedLine>;
+  identities: readonly string[];
+  recorded: ReadonlyMap<number, RecordedLine>;
   /** Lines whose money is recorded in other portions, with the recorded lines that stand for them. */
   replaced: readonly Replacement[];
 }>;
 
-type Replacement = Readonly<{ lines: readonly BankLine[]; by: readonly RecordedLine[] }>;
+type Replacement = Readonly<{ lines: readonly number[]; by: readonly RecordedLine[] }>;
 
 export async function findSameLines(
   tx: Transaction,
   format: string,
-  statements: readonly BankStatement[],
+  statements: readonly Statement[],
 ): Promise<SameLines> {
   // Equal lines without a bank reference are counted per account over the whole file, because a BAI2 file may have
   // several days of one account.
-  const identities = new Map<BankLine, string>();
-  const named = [...new Set(statements.map((each) => each.account))];
-  for (const account of named) {
-    const own = statements.filter((each) => each.account === account);
-    for (const [line, identity] of lineIdentities(own)) identities.set(line, identity);
-  }
-  const recorded = new Map<BankLine, RecordedLine>();
+  const identities = lineIdentities(statements);
+  const recorded = new Map<number, RecordedLine>();
   const replaced: Replacement[] = [];
+  const named = [...new Set(statements.map((each) => each.account))];
   const accounts = (await readAccountsInOtherFormats(tx, { accounts: named, format })).map(({ account }) => account);
   if (accounts.length === 0) return { identities, recorded, replaced };
-  const told = statements.filter(({ account }) => accounts.includes(account));
-  const days = [...new Set(told.flatMap(({ lines }) => lines.map(({ booked_on }) => booked_on)))];
+  const days = daysOf(statements.filter(({ account }) => accounts.includes(account)));
   const known = groupBy(await readRecordedLines(tx, { accounts, days, format }), dayOf);
   const closings = new Set((await readClosings(tx, { accounts, format })).map(closingOf));
-  const lines = told.flatMap((statement) => statement.lines.map((line) => ({ line, statement })));
-  const byDay = groupBy(lines, ({ line, statement: { account } }) =>
-    dayOf({ account, currency: line.amount.currency, booked_on: line.booked_on }),
-  );
+  const isClosing = once((statement: Statement) => statesClosing(statement, closings));
+  // Only lines of days that another format has told can be found.
+  const byDay = new Map<string, NumberedLine[]>();
+  for (const each of numberedLines(statements)) {
+    const { account } = each.statement;
+    const day = dayOf({ account, currency: each.line.amount.currency, booked_on: each.line.booked_on });
+    if (!known.has(day)) continue;
+    const those = byDay.get(day);
+    if (those === undefined) byDay.set(day, [each]);
+    else those.push(each);
+  }
   for (const [day, those] of byDay) {
     // Lines with one identity are one line of two statements.
-    const equal = groupBy(
-      those.map(({ line }) => line),
-      (line) => identities.get(line) as string,
-    );
-    const firsts = new Map([...equal.values()].map((each) => [each[0] as BankLine, each]));
-    const pairs = new Pairs([...firsts.keys()], known.get(day) ?? [], identities);
-    const whole: Replacement[] = [];
-    const isClosed = those.every(({ statement }) => statesClosing(statement, closings));
+    const equal = groupBy(those, ({ number }) => identities[number] as string);
+    const firsts = new Map([...equal.values()].map((each) => [each[0]?.line as BankLine, each]));
+    const own = new Map(those.map(({ line, number }) => [line, identities[number] as string]));
+    const pairs = new Pairs([...firsts.keys()], known.get(day) ?? [], own);
+    const whole: Replaced[] = [];
+    const isClosed = those.every(({ statement }) => isClosing(statement));
     if (isClosed || pairs.found.size > 0) pairs.matchWholeDay(whole);
-    for (const each of whole) {
-      replaced.push({ ...each, lines: each.lines.flatMap((line) => firsts.get(line) ?? []) });
-    }
+    const numbersOf = (first: BankLine) => (firsts.get(first) ?? []).map(({ number }) => number);
+    for (const { lines, by } of whole) replaced.push({ lines: lines.flatMap(numbersOf), by });
     for (const [first, found] of pairs.found) {
-      for (const line of firsts.get(first) ?? []) {
-        recorded.set(line, found);
-        identities.set(line, found.identity);
+      for (const number of numbersOf(first)) {
+        recorded.set(number, found);
+        identities[number] = found.identity;
       }
     }
   }
   return { identities, recorded, replaced };
+}
+
+export function daysOf(statements: readonly Statement[]) {
+  const days = new Set<string>();
+  for (const { line } of numberedLines(statements)) days.add(line.booked_on);
+  return [...days];
 }
 
 const dayOf = ({ account, currency, booked_on }: Pick<RecordedLine, 'account' | 'currency' | 'booked_on'>) =>
@@ -118,14 +146,10 @@ const closingOf = ({
 }: Record<'account' | 'currency' | 'closed_on' | 'closing', string>) =>
   `${account} ${currency} ${closed_on} ${closing}`;
 
-function statesClosing({ account, currency, closing, closed_on, lines }: BankStatement, closings: ReadonlySet<string>) {
-  const last =
-    closed_on ??
-    lines
-      .map(({ booked_on }) => booked_on)
-      .sort()
-      .at(-1);
-  if (closing === undefined || last === undefined) return false;
+function statesClosing({ account, currency, closing, closed_on, lines }: Statement, closings: ReadonlySet<string>) {
+  if (closing === undefined) return false;
+  let last = closed_on ?? '';
+  if (closed_on === undefined) for (const { booked_on } of lines) if (booked_on > last) last = booked_on;
   return closings.has(closingOf({ account, currency, closed_on: last, closing: closing.toString() }));
 }
 
@@ -138,6 +162,8 @@ export function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => str
   }
   return groups;
 }
+
+type Replaced = Readonly<{ lines: readonly BankLine[]; by: readonly RecordedLine[] }>;
 
 /** The pairs of the lines of one day of an account with the recorded lines of that day. */
 class Pairs {
@@ -184,7 +210,7 @@ class Pairs {
   }
 
   /** Both files tell the whole day if its sums are equal. */
-  matchWholeDay(replaced: Replacement[]) {
+  matchWholeDay(replaced: Replaced[]) {
     for (const direction of ['credit', 'debit'] as const) {
       if (sumOf(this.lines, direction) !== sumOf(this.known, direction)) return;
     }

@@ -12,16 +12,16 @@ import { csv } from './csv.ts';
 import { BankFile, BankFormat, HEAD_BYTES } from './format.ts';
 import { mt940, mt942 } from './mt940.ts';
 import { ofx } from './ofx.ts';
-import { BankPart, BankStatement, invalidFile, statementsOf } from './statement.ts';
+import { BankLine, BankPart, BankStatement, invalidFile, statementsOf } from './statement.ts';
 import { unreadFormatOf } from './unread-formats.ts';
 import { isZip, unzipped } from './zip.ts';
 
 /** The formats, in the order in which they are tried. */
 export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt052, camt054, mt940, mt942, ofx, camt053, csv];
 
-export type ReadBankFile = Readonly<{
+export type ReadBankFile<Lines = readonly BankLine[]> = Readonly<{
   format: string;
-  statements: readonly BankStatement[];
+  statements: readonly BankStatement<Lines>[];
 }>;
 
 type Maps = Readonly<Record<string, BankCsvMap>>;
@@ -29,15 +29,11 @@ type Maps = Readonly<Record<string, BankCsvMap>>;
 /** What a file yields: its format, which a zip archive has once for each of its files, and its parts. */
 export type BankFilePart = BankPart | Readonly<{ format: string }>;
 
+/** Reads a whole file in this process. */
 export function readBankFile(file: BankFile, maps: Maps): ReadBankFile {
-  return collectBankFile(readBankParts(file, maps));
-}
-
-/** Collects the parts of a file. Throws what the parts throw. */
-export function collectBankFile(parts: Iterable<BankFilePart>): ReadBankFile {
   const formats = new Set<string>();
   function* ofStatements() {
-    for (const part of parts) {
+    for (const part of readBankParts(file, maps)) {
       if ('format' in part) formats.add(part.format);
       else yield part;
     }

@@ -7,8 +7,11 @@ import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, minorDigits } from '#money';
 import { Method } from '#payments/enums';
 import { PROBLEMS_TOLD } from '#reading/limits';
+import { List } from '#reading/packed-list';
 
-export type BankStatement = Readonly<{
+export type BankLines = List<BankLine>;
+
+export type BankStatement<Lines = readonly BankLine[]> = Readonly<{
   /** The IBAN or account number from the bank, without spaces. */
   account: string;
   currency: string;
@@ -21,7 +24,7 @@ export type BankStatement = Readonly<{
    * lines.
    */
   closed_on: string | undefined;
-  lines: readonly BankLine[];
+  lines: Lines;
   /**
    * The number of entries that are announced but not booked. Announced entries are skipped, because a later file
    * contains them as booked entries.
@@ -183,28 +186,30 @@ export const identifiers = ({
 ];
 
 /**
- * Returns the identities of the lines of an account's statements. An identity has the bank reference, day, direction and
- * amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
- * A line without a reference is identified by the first id that it has, or by its text. Completely equal lines get a counter in their identities.
+ * Returns the identities of the lines of statements, in their order. An identity has the bank reference, day, direction
+ * and amount. The reference alone is not enough, because banks repeat a reference on reversals and on the parts of a batch.
+ * A line without a reference is identified by the first id that it has, or by its text. Completely equal lines of an account
+ * get a counter in their identities.
  */
-export function lineIdentities(statements: readonly Pick<BankStatement, 'lines'>[]) {
-  const seen = new Map<string, number>();
-  const identities = new Map<BankLine, string>();
-  const identify = (line: BankLine, inStatement: Map<string, number>) => {
-    const [id] = line.references.filter(({ field }) => ID_FIELDS.has(field));
-    const own =
-      line.bank_reference ??
-      (id === undefined ? `text ${digest([line.text, line.payer_name ?? '', line.type])}` : `${id.field} ${id.text}`);
-    const name = [own, line.booked_on, line.direction, line.amount.toString()].join('|');
-    // A line with a bank reference that is in two statements of a file is one line.
-    const counts = line.bank_reference === undefined ? seen : inStatement;
-    const count = (counts.get(name) ?? 0) + 1;
-    counts.set(name, count);
-    identities.set(line, count === 1 ? name : `${name}|${count}`);
-  };
-  for (const { lines } of statements) {
+export function lineIdentities(statements: readonly Pick<BankStatement<BankLines>, 'account' | 'lines'>[]) {
+  const inFile = new Map<string, Map<string, number>>();
+  const identities: string[] = [];
+  for (const { account, lines } of statements) {
     const inStatement = new Map<string, number>();
-    for (const line of lines) identify(line, inStatement);
+    const inAccount = inFile.get(account) ?? new Map<string, number>();
+    inFile.set(account, inAccount);
+    for (const line of lines) {
+      const [id] = line.references.filter(({ field }) => ID_FIELDS.has(field));
+      const own =
+        line.bank_reference ??
+        (id === undefined ? `text ${digest([line.text, line.payer_name ?? '', line.type])}` : `${id.field} ${id.text}`);
+      const name = [own, line.booked_on, line.direction, line.amount.toString()].join('|');
+      // A line with a bank reference that is in two statements of a file is one line.
+      const counts = line.bank_reference === undefined ? inAccount : inStatement;
+      const count = (counts.get(name) ?? 0) + 1;
+      counts.set(name, count);
+      identities.push(count === 1 ? name : `${name}|${count}`);
+    }
   }
   return identities;
 }
