@@ -1,4 +1,4 @@
--- Facts: SHA-256 fbd202f0e75eb5f504ff557125d4326685b9b57fc6da021dc22f650c4becc850, without the role reckoner_app f6c434b3a573b0a0120c62e854451155d8a332303eb3787fdb2dfb4302c8825b
+-- Facts: SHA-256 5852484e23611b69ec3e0cc572d3dee958ca5db9e49eb4f8da2e4e939730ba65, without the role reckoner_app 1320ff6e3a1088c60930c6778204f631dfc4205deb6c9dcba6ec96aad9e62738
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -38,7 +38,7 @@ GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, 
   suggested_duplicates, possible_duplicates, payment_exceptions, present_reminder_pauses, account_sources,
   account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
   live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
-  placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months,
+  placed_payments, journal_entries, entry_dates, journal_of_facts, journal_of_rows, journal, journal_months,
   journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, archived_groups, rows_elsewhere,
   partner_months TO reckoner_app;
 GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
