@@ -222,11 +222,11 @@ export async function openStore(tx: Transaction, environment: Environment, store
   return folderStore(join(folder, installation));
 }
 
-/** The lines of a COPY, for a list of a store. */
+/** The lines of a query, for a list of a store. */
 export const linesOf =
-  (tx: Transaction, statement: string): Fill =>
+  (tx: Transaction, select: string): Fill =>
   (take) =>
-    copyOut(tx, statement, take);
+    copyOut(tx, `COPY (${select}) TO STDOUT`, take);
 
 export const monthsIn = (files: readonly StoredFile[]) => [...new Set(files.map(({ month }) => month))];
 
