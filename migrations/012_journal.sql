@@ -63,7 +63,8 @@ ORDER BY p.payment_id, s.log_no;
 --   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
 --   credit: the same three columns
 --   currency, amount, document number, reference, and the fact's number in the order of recording
--- All amounts are positive, by the tables' constraints or by a WHERE.
+-- A negative amount is posted the other way: its debit account is credited. No amount is zero, by the tables' constraints
+-- or by a WHERE.
 CREATE VIEW journal_entries (
   fact, log_no, entry_on, dated_on,
   debit, debit_detail, debit_partner,
@@ -73,22 +74,18 @@ CREATE VIEW journal_entries (
 
 SELECT CASE WHEN d.tax_point IS NULL THEN 'document_issued' ELSE 'document_taxed' END, d.document_id,
        tax_entry_on(d.tax_point, d.entry_on, d.reopened_on), coalesce(d.tax_point, d.issued_on),
-       CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
-       CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
-       CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
-       CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
-       d.currency, abs(d.amount), d.number, NULL, d.log_no
+       d.account, d.partner_id, d.partner_id,
+       d.billed, d.billed_detail, d.partner_id,
+       d.currency, d.amount, d.number, NULL, d.log_no
 FROM document_amounts d
 
 UNION ALL
 -- While the books of the tax point are open, a void takes the tax out of them, and the replacement enters its own there.
 SELECT CASE WHEN d.tax_point IS NULL THEN 'document_voided' ELSE 'document_untaxed' END, d.document_id,
        tax_entry_on(d.tax_point, v.entry_on, v.reopened_on), coalesce(d.tax_point, v.voided_on),
-       CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
-       CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
-       CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
-       CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
-       d.currency, abs(d.amount), d.number, NULL, v.log_no
+       d.billed, d.billed_detail, d.partner_id,
+       d.account, d.partner_id, d.partner_id,
+       d.currency, d.amount, d.number, NULL, v.log_no
 FROM voids v JOIN document_amounts d ON d.document_id = v.document_id
 
 UNION ALL
@@ -172,11 +169,9 @@ UNION ALL
 -- The parts of covered sales that later months earn leave income at the end of the month that billed them, and come back
 -- at the end of the month that earns them. A reversal's parts are negative.
 SELECT e.fact, s.log_no, last_day(e.month), last_day(e.month),
-       CASE WHEN e.amount > 0 THEN 'income:sales' ELSE 'liabilities:unearned' END,
-       CASE WHEN e.amount > 0 THEN s.policy_id ELSE s.partner_id END, s.partner_id,
-       CASE WHEN e.amount > 0 THEN 'liabilities:unearned' ELSE 'income:sales' END,
-       CASE WHEN e.amount > 0 THEN s.partner_id ELSE s.policy_id END, s.partner_id,
-       s.currency, abs(e.amount), NULL, NULL, s.log_no
+       'income:sales', s.policy_id, s.partner_id,
+       'liabilities:unearned', s.partner_id, s.partner_id,
+       s.currency, e.amount, NULL, NULL, s.log_no
 FROM revenue_schedules s
 CROSS JOIN LATERAL (VALUES ('sales_deferred', s.month, s.amount), ('sales_earned', s.release_month, -s.amount))
   AS e (fact, month, amount)
@@ -185,15 +180,11 @@ WHERE s.release_month > s.month
 UNION ALL
 -- A booking moves the line's money from the account of the previous booking, or from our bank account.
 SELECT 'bank_booked', b.bank_booking_id, b.entry_on, b.booked_on,
-       CASE b.direction WHEN 'debit' THEN s.to_account ELSE s.from_account END,
-       CASE WHEN CASE b.direction WHEN 'debit' THEN b.booked_to ELSE p.booked_to END IS NULL THEN b.account END, NULL,
-       CASE b.direction WHEN 'debit' THEN s.from_account ELSE s.to_account END,
-       CASE WHEN CASE b.direction WHEN 'debit' THEN p.booked_to ELSE b.booked_to END IS NULL THEN b.account END, NULL,
-       b.currency, b.amount, NULL, l.bank_reference, b.log_no
+       coalesce(b.booked_to, 'assets:bank'), CASE WHEN b.booked_to IS NULL THEN b.account END, NULL,
+       coalesce(p.booked_to, 'assets:bank'), CASE WHEN p.booked_to IS NULL THEN b.account END, NULL,
+       b.currency, -signed_amount(l), NULL, l.bank_reference, b.log_no
 FROM bank_bookings b JOIN bank_lines l USING (bank_line_id)
 LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
-CROSS JOIN LATERAL (
-  SELECT coalesce(p.booked_to, 'assets:bank') AS from_account, coalesce(b.booked_to, 'assets:bank') AS to_account) AS s
 
 UNION ALL
 -- The processor's fees. Together with the payout itself, this entry removes the whole amount of the payout's payments
@@ -221,61 +212,44 @@ WHERE m.account <> coalesce(f.account, p.account)
 
 UNION ALL
 -- A transfer is posted against the expected amount of the partner's quotes. The part that pays an invoice is left out,
--- because that payment has its own entry.
-SELECT 'share_received', r.share_allocation_id, r.entry_on, r.occurred_on,
+-- because that payment has its own entry. The amount of a reversed transfer is negative.
+SELECT CASE WHEN r.amount > 0 THEN 'share_received' ELSE 'share_reversed' END, r.share_allocation_id, r.entry_on,
+       r.occurred_on,
        'assets:processor', NULL, r.partner_id,
        'assets:receivable:processor', r.partner_id, r.partner_id,
        r.currency, r.amount - coalesce(p.amount, 0), NULL, m.id, r.log_no
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
   USING (share_allocation_id)
-WHERE r.amount > 0 AND r.amount <> coalesce(p.amount, 0)
-
-UNION ALL
-SELECT 'share_reversed', r.share_allocation_id, r.entry_on, r.occurred_on,
-       'assets:receivable:processor', r.partner_id, r.partner_id,
-       'assets:processor', NULL, r.partner_id,
-       r.currency, coalesce(p.amount, 0) - r.amount, NULL, m.id, r.log_no
-FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
-LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
-  USING (share_allocation_id)
-WHERE r.amount < 0 AND r.amount <> coalesce(p.amount, 0)
+WHERE r.amount <> coalesce(p.amount, 0)
 
 UNION ALL
 -- A conversion by the processor replaces the amount in the quote's currency by the amount in the account's currency.
 -- equity:conversion keeps each currency balanced.
 SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
-       CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
-       CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
-       r.currency, abs(r.amount), NULL, m.id, r.log_no
+       'equity:conversion', NULL, r.partner_id,
+       'assets:processor', NULL, r.partner_id,
+       s.currency, s.amount, NULL, m.id, r.log_no
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
-WHERE r.currency <> r.settled_currency
+CROSS JOIN LATERAL (VALUES (r.currency, r.amount), (r.settled_currency, -r.settled_amount)) AS s (currency, amount)
+WHERE r.currency <> r.settled_currency AND s.amount <> 0;
 
-UNION ALL
-SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
-       CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
-       CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
-       r.settled_currency, abs(r.settled_amount), NULL, m.id, r.log_no
-FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
-WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0;
-
--- For every fact with a journal entry: its number in the order of recording, its true date and its entry date.
-CREATE VIEW dated_facts (fact, id, log_no, dated_on, entry_on) AS
-SELECT fact, id, recorded, dated_on, entry_on FROM balance_changes WHERE debit IS NOT NULL
-UNION ALL SELECT undone_by, id, undone_recorded, undone_dated_on, undone_on FROM balance_changes
-  WHERE debit IS NOT NULL AND undone
-UNION ALL SELECT 'document_issued', document_id, log_no, issued_on, entry_on FROM documents
-UNION ALL SELECT 'document_voided', document_id, log_no, voided_on, entry_on FROM voids
-UNION ALL SELECT 'payment_received', payment_id, log_no, received_on, entry_on FROM payments
-UNION ALL SELECT 'payment_placed', payment_id, log_no, bank_booked_on, entry_on FROM placed_payments
-UNION ALL SELECT 'payment_assigned', payment_assignment_id, log_no, assigned_on, entry_on FROM payment_assignments
-UNION ALL SELECT 'payment_reversed', payment_reversal_id, log_no, reversed_on, entry_on FROM payment_reversals
-UNION ALL SELECT 'payment_reinstated', payment_reversal_id, log_no, reinstated_on, entry_on FROM payment_reinstatements
-UNION ALL SELECT 'payout_received', payout_id, log_no, received_on, entry_on FROM payouts
-UNION ALL SELECT 'payout_settled', payout_id, log_no, entry_on, entry_on FROM payout_settlements
-UNION ALL SELECT 'bank_booked', bank_booking_id, log_no, booked_on, entry_on FROM bank_bookings
-UNION ALL SELECT 'refund_matched', refund_match_id, log_no, paid_on, entry_on FROM refund_matches
-UNION ALL SELECT 'share_received', share_allocation_id, log_no, occurred_on, entry_on FROM share_allocations;
+-- The entry date of every fact with a journal entry.
+CREATE VIEW entry_dates (entry_on) AS
+SELECT entry_on FROM balance_changes WHERE debit IS NOT NULL
+UNION ALL SELECT undone_on FROM balance_changes WHERE debit IS NOT NULL AND undone
+UNION ALL SELECT entry_on FROM documents
+UNION ALL SELECT entry_on FROM voids
+UNION ALL SELECT entry_on FROM payments
+UNION ALL SELECT entry_on FROM placed_payments
+UNION ALL SELECT entry_on FROM payment_assignments
+UNION ALL SELECT entry_on FROM payment_reversals
+UNION ALL SELECT entry_on FROM payment_reinstatements
+UNION ALL SELECT entry_on FROM payouts
+UNION ALL SELECT entry_on FROM payout_settlements
+UNION ALL SELECT entry_on FROM bank_bookings
+UNION ALL SELECT entry_on FROM refund_matches
+UNION ALL SELECT entry_on FROM share_allocations;
 
 CREATE VIEW journal_of_facts AS
 SELECT to_char(j.entry_on, 'YYYY-MM') COLLATE "C" AS month, j.entry_on, j.dated_on, j.fact, j.log_no, p.control,

@@ -38,7 +38,7 @@ GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, 
   suggested_duplicates, possible_duplicates, payment_exceptions, present_reminder_pauses, account_sources,
   account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
   live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
-  placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months,
+  placed_payments, journal_entries, entry_dates, journal_of_facts, journal_of_rows, journal, journal_months,
   journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, archived_groups, rows_elsewhere,
   partner_months TO reckoner_app;
 GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;

@@ -110,28 +110,27 @@ export const openArchive = executing('SELECT open_archive()');
 export const hasTable = queryingValue<boolean>(`SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL`);
 
 /** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
-export const STAGED_IDS = `COPY (
+export const STAGED_IDS = `
   SELECT s.partner_id, i.id FROM staged s
   CROSS JOIN LATERAL (VALUES (s.quote_id), (s.requote_id), (s.reversal_id)) AS i (id)
-  WHERE s.code IS NULL AND i.id IS NOT NULL) TO STDOUT`;
+  WHERE s.code IS NULL AND i.id IS NOT NULL`;
 
 /** Lines of a partner and a day of the sales that are staged for archived months, with the days around it. */
-export const STAGED_DAYS = `COPY (
+export const STAGED_DAYS = `
   SELECT DISTINCT s.partner_id, to_char(s.accepted_at + each * interval '1 day', 'YYYY-MM-DD')
   FROM staged s CROSS JOIN generate_series(-1, 1) AS each
   WHERE s.code IS NULL
-    AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)
-) TO STDOUT`;
+    AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)`;
 
 /** Rows of archived months `p` that are in the database. */
 const STAYED = `archived_postings p
   JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month`;
 
 /** Lines of a partner and a quote of the copied rows, and of a month's rows that stayed. */
-export const quotesOf = (month: Month) => `COPY (
+export const quotesOf = (month: Month) => `
   SELECT partner_id, quote_id FROM pg_temp.archived_rows
   UNION SELECT e.partner_id, e.quote_id FROM ${STAYED}
-  WHERE p.month = '${month}') TO STDOUT`;
+  WHERE p.month = '${month}'`;
 
 /** The partners that rows are staged for. */
 export const readStagedPartners = queryingColumn<string>('SELECT DISTINCT partner_id FROM staged WHERE code IS NULL');
@@ -143,12 +142,12 @@ const listed = (months: readonly Month[]) => months.map((month) => `'${month}'`)
 const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
 
 /** The partners, numbers and leaves of rows of archived months that are in the database, too. */
-export const presentLeaves = (months: readonly Month[]) => `COPY (
+export const presentLeaves = (months: readonly Month[]) => `
   SELECT e.partner_id, concat_ws(' ', e.entry_id, encode(row_leaf(e), 'hex'))
-  FROM ${STAYED} WHERE p.month IN (${listed(months)})) TO STDOUT`;
+  FROM ${STAYED} WHERE p.month IN (${listed(months)})`;
 
-/** The numbers of archived rows that other facts name. */
-const NAMED = `
+/** Lines of a partner and a number of the archived rows that other facts name. */
+export const NUMBER_LINES = `
   SELECT e.partner_id, e.entry_id
   FROM (SELECT partner_id, posted_month, entry_id FROM share_allocations
         UNION SELECT partner_id, posted_month, entry_id FROM reversal_evidence
@@ -156,8 +155,11 @@ const NAMED = `
         UNION SELECT partner_id, posted_month, entry_id FROM requote_acceptances) AS e
   WHERE ${IN_ARCHIVES}`;
 
-/** The quotes that other facts or rows outside of the archive name, if their sales are not in the database. */
-const NAMED_QUOTES = `
+/**
+ * Lines of a partner and a quote that other facts or rows outside of the archive name, if its sale is not in the
+ * database.
+ */
+export const QUOTE_LINES = `
   SELECT DISTINCT n.partner_id, n.quote_id
   FROM (SELECT partner_id, quote_id FROM missing_shares
         UNION ALL SELECT h.partner_id, h.quote_id FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
@@ -168,25 +170,22 @@ const NAMED_QUOTES = `
   WHERE NOT EXISTS (SELECT FROM ONLY ledger_rows s
                     WHERE s.partner_id = n.partner_id AND s.kind = 'quote_accepted' AND own_id(s) = n.quote_id)`;
 
-const lines = (sql: string) => `COPY (${sql}) TO STDOUT`;
-/** Lines of a partner and a number; of a partner and a quote; and of those of each row in the database. */
-export const NUMBER_LINES = lines(NAMED);
-export const QUOTE_LINES = lines(NAMED_QUOTES);
-export const HOT_LINES = lines('SELECT partner_id, quote_id FROM ONLY ledger_rows');
+/** Lines of a partner and a quote of each row in the database. */
+export const HOT_LINES = 'SELECT partner_id, quote_id FROM ONLY ledger_rows';
 
 /** Whether facts name rows or quotes that may be archived. */
-export const namesArchived = queryingValue<boolean>(`SELECT EXISTS (${NAMED}) OR EXISTS (${NAMED_QUOTES})`);
+export const namesArchived = queryingValue<boolean>(`SELECT EXISTS (${NUMBER_LINES}) OR EXISTS (${QUOTE_LINES})`);
 
 const among = (names: readonly string[], name: string) => names.includes(name);
 const groupText = (name: string) =>
   among(GROUP_TIMES, name) ? time(name) : among(GROUP_AMOUNTS, name) ? `trim_scale(${name})` : name;
 /** The partners and groups of months, for `otherGroups`. */
-export const storedGroups = (months: readonly Month[]) => `COPY (
+export const storedGroups = (months: readonly Month[]) => `
   SELECT partner_id, concat_ws(' ', posted_month, partner_id, policy_id, kind,
     ${GROUP_COLUMNS.map(groupText).join(', ')})
   FROM archived_groups g
   WHERE EXISTS (SELECT FROM archived_postings p WHERE p.month IN (${listed(months)})
-                  AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;
+                  AND g.posted_month > p.after AND g.posted_month <= p.month)`;
 
 /** Removes from the copies those that are there twice. */
 export const keepOneCopy = executing(`

@@ -5,12 +5,10 @@
  * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing, environment_invalid (CITUS_URL).
  */
 import { join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { from as copyFrom } from 'pg-copy-streams';
 import { Environment } from '#config/environment';
 import { readSettings } from '#config/settings';
 import { attempt } from '#database/attempt';
-import { copyOut } from '#database/copy';
+import { copyIn, copyOut } from '#database/copy';
 import { Database } from '#database/database';
 import { Elsewhere } from '#database/elsewhere';
 import { readInstallation } from '#database/installation.sql';
@@ -224,11 +222,11 @@ export async function openStore(tx: Transaction, environment: Environment, store
   return folderStore(join(folder, installation));
 }
 
-/** The lines of a COPY, for a list of a store. */
+/** The lines of a query, for a list of a store. */
 export const linesOf =
-  (tx: Transaction, statement: string): Fill =>
+  (tx: Transaction, select: string): Fill =>
   (take) =>
-    copyOut(tx, statement, take);
+    copyOut(tx, `COPY (${select}) TO STDOUT`, take);
 
 export const monthsIn = (files: readonly StoredFile[]) => [...new Set(files.map(({ month }) => month))];
 
@@ -304,11 +302,7 @@ async function copyRows(
       opened.map(({ reading }) => reading),
       wanted,
     );
-    const copied = async () => {
-      const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
-      await pipeline(lines, copy);
-      return copy.rowCount;
-    };
+    const copied = () => copyIn(tx, copyInto(LINE_COLUMNS), lines);
     return attempt(tx, copied, (error) => {
       // The ledger cannot have such a row.
       const isOfRow = /^(22|23)/.test(sqlstate(error) ?? '');

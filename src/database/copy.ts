@@ -1,8 +1,9 @@
 /**
- * Reads from the database with COPY. Rows stream at the speed at which they are consumed, so memory use stays constant.
+ * Reads from the database and writes to it with COPY. Rows stream at the speed at which they are consumed, so memory
+ * use stays constant.
  */
-import { finished } from 'node:stream/promises';
-import { to as copyTo } from 'pg-copy-streams';
+import { finished, pipeline } from 'node:stream/promises';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { Transaction } from './transaction.ts';
 
 /** Passes the output of `COPY … TO STDOUT` to `take`, piece by piece. The statement takes no bindings. */
@@ -21,6 +22,14 @@ export async function copyOut(tx: Transaction, statement: string, take: (content
     if (!failed) await finished(copy.resume()).catch(() => {});
     throw error;
   }
+}
+
+/** Passes pieces of rows to `COPY … FROM STDIN`. Returns the number of rows that the table got. */
+export async function copyIn(tx: Transaction, statement: string, rows: AsyncIterable<Buffer>) {
+  const copy = tx.client.query(copyFrom(statement));
+  copy.on('error', () => {}); // for the reason given in copyOut
+  await pipeline(rows, copy);
+  return copy.rowCount;
 }
 
 const NEWLINE = 0x0a;

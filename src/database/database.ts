@@ -10,6 +10,7 @@ import pg from 'pg';
 import { Environment } from '#config/environment';
 import { readSettings } from '#config/settings';
 import { Refusal, reasonOf, refuse } from '#errors/refusals';
+import { atMost } from '#turns';
 import { connectionUrl } from './address.ts';
 import { Prepare, withElsewhere } from './elsewhere.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
@@ -186,23 +187,6 @@ type Aside = <Result>(work: (own: Work) => Promise<Result>) => Promise<Result>;
 
 /** The most connections of their own at once. Others wait. */
 const MOST_ASIDE = 3;
-
-/** Runs at most this many calls at the same time, in the order of their calls. */
-function atMost(most: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (running === most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
-}
 
 /** Work that also gets what is elsewhere (elsewhere.ts). */
 function wherever(work: Work, aside: Aside, environment: Environment): Work {

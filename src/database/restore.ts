@@ -4,11 +4,9 @@
  * Refusals: file_unreadable, backup_*, database_not_empty, database_environment, and those of pendingMigrations.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { finished, pipeline } from 'node:stream/promises';
+import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
 import { Environment, EnvironmentName } from '#config/environment';
 import { Refusal, reasonOf, refuse } from '#errors/refusals';
@@ -26,7 +24,7 @@ import {
 } from './backup.ts';
 import { Decrypt, decryptionOf } from './backup-encryption.ts';
 import { refuseUnlessSigned } from './backup-signature.ts';
-import { countLines } from './copy.ts';
+import { copyIn, countLines } from './copy.ts';
 import { checkEnvironment, Database } from './database.ts';
 import { refuseUnlessOwner } from './grants.ts';
 import {
@@ -384,17 +382,24 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
   const leftOut: string[] = [];
+  const loaded: Record<string, number> = {};
   // Before the rows: after its checkpoints, no fact is recorded while the next number is one that they cover.
   await setSequences(tx, backup.sequences);
   const { trailer } = await whileLoading(tx, file, () =>
     readBackup(backup, onProgress, async ({ table: name, columns }, rows) => {
       const table = tables.get(name);
-      if (table !== undefined) return filled(tx, file, name, () => loadTable(tx, file, table, columns, rows));
+      if (table !== undefined) {
+        return filled(tx, file, name, async () => {
+          loaded[name] = await loadTable(tx, file, table, columns, rows);
+        });
+      }
       leftOut.push(name);
       return passOver(rows);
     }),
   );
   if (trailer.sha256 !== backup.sha256) throw invalid(file, 'it has been replaced since it was checked');
+  const lacking = Object.keys(loaded).filter((name) => loaded[name] !== trailer.rows[name]);
+  if (lacking.length > 0) throw new Error(`not all rows of ${lacking.join(', ')} were loaded`);
   return leftOut;
 }
 
@@ -420,30 +425,7 @@ async function loadTable(
   if ([...present].sort().join() !== [...columns].sort().join()) {
     throw invalid(file, `its columns of ${name} differ from those that its migrations make`);
   }
-  const copy = tx.client.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
-  let failure: unknown;
-  // This handler is never removed, because a lost connection may emit another error after the error that ended the
-  // COPY.
-  copy.on('error', (error) => {
-    failure ??= error; // The next write throws this error.
-  });
-  const ended = finished(copy);
-  ended.catch(() => {}); // `ended` is awaited below.
-  let count = 0;
-  try {
-    for await (const chunk of rows) {
-      if (failure !== undefined) throw failure;
-      count += countLines(chunk);
-      if (!copy.write(chunk)) await Promise.race([once(copy, 'drain'), ended]);
-    }
-    copy.end();
-    await ended;
-  } catch (error) {
-    if (failure === undefined) copy.destroy();
-    await ended.catch(() => {});
-    throw error;
-  }
-  if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
+  return copyIn(tx, `COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`, rows);
 }
 
 const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>) =>

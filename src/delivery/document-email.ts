@@ -5,7 +5,7 @@ import { EmailContent } from '#mail/email';
 import { EmailTemplates } from '#mail/templates';
 import { DocumentEmail } from './documents.sql.ts';
 import { PreparedDocument } from './prepare.ts';
-import { rowsCsv } from './rows.ts';
+import { rowsHeader } from './rows.ts';
 
 /** More rows are not attached, because the e-mail would be larger than many servers accept (about 7 MB). */
 export const MOST_ATTACHED_ROWS = 20_000;
@@ -76,8 +76,9 @@ export function composeDocumentEmail(
   templates: EmailTemplates,
 ): EmailContent {
   const { rows, pdf, eInvoice } = prepared;
-  const contents = { pdf, eInvoice: eInvoice as Buffer, rows: rowsCsv(rows) };
-  const attached = { rows: rows.length, eInvoice: eInvoice !== undefined };
+  const csv = Buffer.from(rowsHeader(document.purpose) + rows.lines);
+  const contents = { pdf, eInvoice: eInvoice as Buffer, rows: csv };
+  const attached = { rows: rows.count, eInvoice: eInvoice !== undefined };
   return {
     ...recipientsOf(email),
     content: documentEmailText(document, email, prepared, templates, attached),

@@ -17,6 +17,7 @@ import {
 import { EmailState } from '#mail/email';
 import { EMAIL_STATE, packed } from '#mail/outbox.sql';
 import { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
+import { rowsHeader } from './rows.ts';
 
 export type DocumentEmail = EmailState &
   Readonly<{
@@ -279,22 +280,32 @@ export const readScopeOf = queryingOne<RowScope, { documentIds: readonly number[
   SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"
   FROM documents WHERE document_id = ANY (:documentIds)`);
 
-const ALLOWED_BY = `CASE e.kind WHEN 'reversal' THEN (
-              SELECT g.ground FROM reversal_grounds g
-              WHERE g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id) END`;
+/**
+ * The line of a row in the columns of rows.ts. PostgreSQL writes it in a tenth of the time that Node.js takes. No
+ * identifier or month needs CSV quotes. `concat` leaves nulls empty. Only a row of missing shares has no price.
+ */
+const LINE = `
+         concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
+                e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
+                replace(replace(e.accepted_at::text, ' ', 'T'), '+00', 'Z'), ',',
+                round(e.spot_price, minor_digits(e.currency)) || ',', round(e.partner_cut, minor_digits(e.currency)) || ',',
+                round(e.invoice_amount, minor_digits(e.currency)), ',', csv_cell(e.order_reference), ',',
+                e.cover_from, ',', e.cover_to, ',', e.entry_id, ',', e.billed_month, ',',
+                replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, ',',
+                CASE e.kind WHEN 'reversal' THEN (
+                  SELECT g.ground FROM reversal_grounds g
+                  WHERE g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id) END, E'\\r\\n')`;
 
-const ROWS_OF_DOCUMENTS = `
-     SELECT e.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
-            e.currency, e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
-            e.invoice_amount AS "invoiceAmount", e.order_reference, e.cover_from, e.cover_to,
-            e.entry_id::text AS entry_id, e.billed_month AS posted_month, e.recorded_at, e.number AS document,
-            ${ALLOWED_BY} AS allowed_by
-     FROM billed_rows e
-     WHERE e.document_id = ANY (:documentIds)
-     ORDER BY e.document_id, e.entry_id`;
-const ROWS = prepared('delivery.rows', ROWS_OF_DOCUMENTS);
+export type RowsOfDocument = Readonly<{
+  count: number;
+  lines: string;
+}>;
 
-export type RowOfDocument = Readonly<Record<string, string | null>>;
+const ROWS = prepared(
+  'delivery.rows',
+  `SELECT e.document_id, count(*) AS count, string_agg(${LINE}, '' ORDER BY e.entry_id) AS lines
+     FROM billed_rows e WHERE e.document_id = ANY (:documentIds) GROUP BY e.document_id`,
+);
 
 /**
  * The rows that each document bills, in ledger order. A credit against an invoice bills none. An invoice for missing
@@ -303,48 +314,20 @@ export type RowOfDocument = Readonly<Record<string, string | null>>;
 export async function readRowsOfDocuments(
   tx: Transaction,
   documentIds: readonly number[],
-): Promise<ReadonlyMap<number, RowOfDocument[]>> {
-  const rows = await query<RowOfDocument & { document_id: number }>(tx, ROWS, { documentIds });
-  const byDocument = new Map<number, RowOfDocument[]>();
-  for (const { document_id: id, ...row } of rows) {
-    const known = byDocument.get(id);
-    if (known === undefined) byDocument.set(id, [row]);
-    else known.push(row);
-  }
-  return byDocument;
+): Promise<ReadonlyMap<number, RowsOfDocument>> {
+  const rows = await query<RowsOfDocument & { document_id: number }>(tx, ROWS, { documentIds });
+  return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** Rows as lines of CSV, which PostgreSQL writes in a tenth of the time that Node.js takes. */
-export type RowLines = Readonly<{
-  /** `share` omits the amounts that an invoice for missing shares does not have. */
-  amounts: 'all' | 'share';
-  text: string;
-}>;
-
-/** The columns of delivery/rows.ts. No identifier or month needs CSV quotes. `concat` leaves nulls empty. */
-const lineOf = (amounts: RowLines['amounts']) => `
-         concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
-                e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
-                replace(replace(e.accepted_at::text, ' ', 'T'), '+00', 'Z'), ',',
-                ${amounts === 'share' ? '' : AMOUNTS_OF_PRICE}
-                round(e.invoice_amount, minor_digits(e.currency)), ',', csv_cell(e.order_reference), ',',
-                e.cover_from, ',', e.cover_to, ',', e.entry_id, ',', e.billed_month, ',',
-                replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, ',',
-                ${ALLOWED_BY}, E'\\r\\n') AS line`;
-const AMOUNTS_OF_PRICE = `
-                round(e.spot_price, minor_digits(e.currency)), ',',
-                round(e.partner_cut, minor_digits(e.currency)), ',',`;
-
-const linesOfDocument = (amounts: RowLines['amounts']) => `
-  SELECT ${lineOf(amounts)}
-  FROM billed_rows e WHERE e.document_id = :documentId ORDER BY e.entry_id`;
+const LINES_OF_DOCUMENT = `
+  SELECT ${LINE} AS line FROM billed_rows e WHERE e.document_id = :documentId ORDER BY e.entry_id`;
 
 /**
  * The lines of a document whose rows were all posted to one month, read in the order of an index. Through the view, a
  * million rows would be sorted first, which takes longer than the server's statement timeout.
  */
 const LINES_OF_POSTED_MONTH = `
-  SELECT ${lineOf('all')}
+  SELECT ${LINE} AS line
   FROM (SELECT r.*, :month::text AS billed_month, :number::text AS number FROM ledger_rows r) AS e
   WHERE e.posted_month = :posted AND e.partner_id = :partnerId AND e.currency = :currency
     AND e.arrangement = :arrangement
@@ -373,17 +356,18 @@ const readBilledDocument = queryingFirst<BilledDocument, { documentId: number }>
       AND posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
   WHERE d.document_id = :documentId`);
 
-/** Yields the rows that a document bills, in ledger order and in batches, so that memory use stays constant. */
-export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
+/** Yields the file of the rows that a document bills, in ledger order and in batches, so that memory use stays constant. */
+export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<string> {
   const document = await readBilledDocument(tx, { documentId });
-  const amounts = document?.purpose === 'missing_shares' ? 'share' : 'all';
+  yield rowsHeader(document?.purpose);
+  const cursor = 'DECLARE document_rows NO SCROLL CURSOR FOR';
   if (document?.purpose === 'month' && document.posted !== null)
-    await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${LINES_OF_POSTED_MONTH}`, { ...document });
-  else await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${linesOfDocument(amounts)}`, { documentId });
+    await execute(tx, `${cursor} ${LINES_OF_POSTED_MONTH}`, { ...document });
+  else await execute(tx, `${cursor} ${LINES_OF_DOCUMENT}`, { documentId });
   for (;;) {
     const rows = await query<{ line: string }>(tx, 'FETCH 1000 FROM document_rows');
     if (rows.length === 0) return;
-    yield { amounts, text: rows.map(({ line }) => line).join('') };
+    yield rows.map(({ line }) => line).join('');
   }
 }
 

@@ -6,7 +6,7 @@ import { documentSnapshot } from '#documents/document';
 import { DocumentRow } from '#documents/documents.sql';
 import { DocumentSnapshot } from '#documents/snapshot';
 import { failpoint } from '#failpoint';
-import { InstructionUse, PdfToKeep, RowOfDocument } from './documents.sql.ts';
+import { InstructionUse, PdfToKeep, RowsOfDocument } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
 import { currentRenderer, librariesWith, PdfRendererPool } from './pdf-renderer-pool.ts';
@@ -22,7 +22,7 @@ type PrepareContext = PrintContext &
 
 export type PreparedDocument = Readonly<{
   snapshot: DocumentSnapshot;
-  rows: readonly RowOfDocument[];
+  rows: RowsOfDocument;
   pdf: Buffer;
   /** The e-invoice as a separate file; undefined if there is none, or if the PDF contains it. */
   eInvoice: Buffer | undefined;

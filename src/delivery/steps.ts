@@ -18,7 +18,7 @@ import {
   LinkToKeep,
   PdfToKeep,
   PrintedInstructions,
-  RowOfDocument,
+  RowsOfDocument,
   readDocumentEmails,
   readPdfs,
   readPresentBuyers,
@@ -41,6 +41,8 @@ const STEPS_WITH_A_LEAST_BATCH = 3;
 
 /** The rows of a document with more are read separately. */
 const MANY_ROWS = 1000;
+
+const NO_ROWS: RowsOfDocument = { count: 0, lines: '' };
 
 export type DeliveryState = Readonly<{
   document: DocumentRow | undefined;
@@ -66,7 +68,7 @@ type PreparedDocument = Readonly<{
   /** If they are wanted, and any are in force. */
   instructions: PrintedInstructions | undefined;
   pdf: KeptPdf | undefined;
-  rows: readonly RowOfDocument[];
+  rows: RowsOfDocument;
   buyer: PresentBuyer | undefined;
 }>;
 
@@ -138,13 +140,13 @@ export class DeliverySteps {
   async prepare(wanted: Preparation): Promise<PreparedDocument> {
     const { documentId, rows: most = 0 } = wanted;
     const prepared = await this.prepareTogether({ ...wanted, rows: most > MANY_ROWS ? undefined : wanted.rows });
-    if (prepared.rows.length >= most) return prepared;
+    if (prepared.rows.count >= most) return prepared;
     // There are many rows, or they are archived.
     const rows = await this.database.reading(async (tx) => {
       await needRows(tx, await readScopeOf(tx, { documentIds: [documentId] }));
       return readRowsOfDocuments(tx, [documentId]);
     });
-    return { ...prepared, rows: rows.get(documentId) ?? [] };
+    return { ...prepared, rows: rows.get(documentId) ?? NO_ROWS };
   }
 }
 
@@ -207,7 +209,7 @@ async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Prom
     paymentLink: paymentLinks?.get(id),
     instructions: versions?.get(id),
     pdf: pdfs?.get(id),
-    rows: rows?.get(id) ?? [],
+    rows: rows?.get(id) ?? NO_ROWS,
     buyer: buyers?.find(({ partner_id }) => partner_id === buyer),
   }));
 }

@@ -9,7 +9,6 @@ import { FastifyBaseLogger } from 'fastify';
 import { needRows } from '#archive/rows';
 import { Database } from '#database/database';
 import { readDocumentRows, readScopeOf } from '#delivery/documents.sql';
-import { streamRowsCsv } from '#delivery/rows';
 import { refuse } from '#errors/refusals';
 
 /** The server has 16 connections. One stream is reserved for callers who have more than a link. */
@@ -43,7 +42,7 @@ export class RowStreams {
     this.database
       .reading(async (tx) => {
         await needRows(tx, await readScopeOf(tx, { documentIds: [documentId] }));
-        const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
+        const parts = inTime(readDocumentRows(tx, documentId), slow);
         // One batch ahead of the client instead of sixteen, the default.
         return pipeline(Readable.from(parts, { highWaterMark: 1 }), out, { signal });
       })

@@ -46,13 +46,10 @@ export function addWebhooks(app: FastifyInstance, shared: Shared) {
         const account = accountOf(request.query.account);
         const secrets = secretsOf(webhooks, shared, account);
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
-        const header = signatureOf(request);
-        if (!webhooks.isSigned(body, header, secrets)) throw badSignature(request, shared, 'no signature is valid');
-        // The package verifies text, so bytes that are not UTF-8 are refused first.
-        const text = oneLine(body);
-        const reason = await webhooks.problem(body, header, secrets, environment.now().toJSDate());
-        if (reason !== undefined) throw badSignature(request, shared, reason);
-        const file = { name: 'webhook', text, account, signedBy: account ?? '' };
+        if (!webhooks.isSigned(body, signatureOf(request), secrets)) {
+          throw badSignature(request, shared, 'no signature is valid');
+        }
+        const file = { name: 'webhook', text: oneLine(body), account, signedBy: account ?? '' };
         const { accounts } = await database.transaction((tx) =>
           (storeEvents as StoreEvents)(tx, { environment }, file),
         );
@@ -93,7 +90,7 @@ function badSignature(request: FastifyRequest, shared: Shared, reason: string) {
 
 /** Nearly all events are smaller than this. */
 const LARGE = 64 * 1024;
-/** For a megabyte, an invalid signature takes 1 ms, and a valid one 8 ms. */
+/** For a megabyte, a signature takes 1 ms. */
 const MOST_LARGE = 4;
 const MOST_LARGE_OF_ONE = 2;
 /** Events can have any size. */

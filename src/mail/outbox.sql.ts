@@ -25,22 +25,13 @@ const subjectOf = (of = '') =>
 
 // --- Queueing ---
 
-type EmailToQueue = Readonly<{
-  kind: OtherEmailKind;
-  partner_id?: string;
-  month?: string;
-  day?: string;
-  preliminary?: boolean;
-  payment_id?: number;
-  credit_refund_id?: number;
-  void_document_id?: number;
-  checkpoint_size?: number;
-  approval_request_id?: number;
-  user_event_id?: number;
-  /** The event that the e-mail reports. By default, the caller's event for all of them. */
-  event_id?: number;
-  name: string;
-}>;
+type EmailToQueue = Partial<Omit<EmailSubject, 'kind'>> &
+  Readonly<{
+    kind: OtherEmailKind;
+    /** The event that the e-mail reports. By default, the caller's event for all of them. */
+    event_id?: number;
+    name: string;
+  }>;
 
 /** Queues e-mails, each with a permanent Message-ID. One that is already queued does not change. */
 export async function queueEmails(
@@ -53,11 +44,10 @@ export async function queueEmails(
     tx,
     `INSERT INTO emails (${subjectOf()}, preliminary, message_id, status, queued_at, event_id)
      SELECT ${subjectOf('q.')}, coalesce(q.preliminary, false),
-            format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now,
+            format('<%s.%s@%s>', each->>'name', i.installation_id, :mailDomain::text), 'queued', :now,
             coalesce(q.event_id, :eventId)
-     FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, payment_id bigint,
-       credit_refund_id bigint, void_document_id bigint, checkpoint_size bigint, approval_request_id bigint,
-       user_event_id bigint, preliminary boolean, event_id bigint, name text)
+     FROM json_array_elements(:emails::json) AS each
+     CROSS JOIN json_populate_record(NULL::emails, each) AS q
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
      RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`,

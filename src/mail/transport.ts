@@ -12,6 +12,7 @@ import SMTPConnection, { SMTPConnectionAuth, SMTPConnectionOptions } from 'nodem
 import { Environment, isThisMachine } from '#config/environment';
 import { reasonOf, refuse } from '#errors/refusals';
 import { isSystemError, makeFolder, writeWhole } from '#files';
+import { atMost } from '#turns';
 import { bareMessageId } from './message.ts';
 import { CALLED_OFF, Parcel } from './parcel.ts';
 import { oneLine } from './text.ts';
@@ -234,8 +235,7 @@ class Smtp implements Transport {
   private readonly server: MailServer;
   private readonly patience: Patience;
   private readonly connections: number;
-  private free: number;
-  private readonly waiting: (() => void)[] = [];
+  private readonly inTurn: ReturnType<typeof atMost>;
   private readonly idle: Session[] = [];
   private closed = false;
   /** These end the connections in progress. */
@@ -246,20 +246,11 @@ class Smtp implements Transport {
     this.server = server;
     this.patience = patience;
     this.connections = connections;
-    this.free = connections;
+    this.inTurn = atMost(connections);
   }
 
-  async send(message: OutgoingMessage): Promise<SendOutcome> {
-    if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
-    else this.free -= 1;
-    try {
-      return await this.sendNow(message);
-    } finally {
-      // The slot goes to the message that has waited longest.
-      const next = this.waiting.shift();
-      if (next === undefined) this.free += 1;
-      else next();
-    }
+  send(message: OutgoingMessage): Promise<SendOutcome> {
+    return this.inTurn(() => this.sendNow(message));
   }
 
   close(graceMilliseconds?: number) {

@@ -49,18 +49,16 @@ function endsOf({
   const id = /\d+$/.exec(exception)?.[0] ?? '';
   const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
   const close = (label: string, when?: string) => toDo(label, 'payment.close_exception', { exception }, when);
-  const reverse = (kindOf: string, when?: string) =>
-    toDo('Reverse it', 'payment.reverse', { paymentId: id, kind: kindOf }, when);
   const ends: Readonly<Record<ExceptionKind, readonly Remedy[]>> = {
     unknown_payer: [apply()],
     possible_duplicate: [
-      reverse('duplicate'),
+      reversing(id, { kind: 'duplicate' }),
       apply('if it is a different payment'),
       close('Keep it', 'if it is a different payment that pays nothing yet'),
     ],
     digits_swapped: [close('Close it', 'if the amount is intended; otherwise, request the difference')],
     suggestion: [apply()],
-    unapplied_cash: [apply(), reverse('refunded', 'once it is paid back')],
+    unapplied_cash: [apply(), reversing(id, { kind: 'refunded' }, 'once it is paid back')],
     payout: [toDo('Record its contents', 'payment.settle', { payoutId: id })],
     bank_line: [...endsOfLine(id, amount, reason), close('Close it')],
     bank_statement: [toDo('Import the missing file', 'payment.import'), close('Close it', 'if no file is missing')],
@@ -69,6 +67,9 @@ function endsOf({
   };
   return [...ends[kind]];
 }
+
+const reversing = (paymentId: string, values: Readonly<Record<string, string>>, when?: string) =>
+  toDo('Reverse it', 'payment.reverse', { paymentId, ...values }, when);
 
 /**
  * The remedies of a bank line. The reason of its outcome is our own sentence (bank-import/returns.ts and decide.ts),
@@ -279,10 +280,9 @@ function remediesWithoutSuggestion(
 ) {
   const paymentId = String(payment_id);
   if (kind === 'possible_duplicate') {
-    const correction = { paymentId, kind: 'returned', reason: CORRECTED };
     return [
       ...(suggestions.some(({ evidence }) => evidence.corrects)
-        ? [toDo('Reverse it', 'payment.reverse', correction, 'if the first amount is right')]
+        ? [reversing(paymentId, { kind: 'returned', reason: CORRECTED }, 'if the first amount is right')]
         : []),
       ...endsOf({ kind, exception, amount }).slice(1),
     ];
@@ -291,23 +291,12 @@ function remediesWithoutSuggestion(
   if (kind === 'unknown_payer') {
     const partnerId = account_partner === null ? {} : { partnerId: account_partner };
     const assign = toDo('Name its payer', 'payment.assign', { paymentId, ...partnerId });
-    const other = toDo(
-      'Reverse it',
-      'payment.reverse',
-      { paymentId, kind: 'other', account: 'income:ACCOUNT' },
-      "if it is not a customer's",
-    );
+    const other = reversing(paymentId, { kind: 'other', account: 'income:ACCOUNT' }, "if it is not a customer's");
     return account_partner === null ? [apply, assign, other] : [assign, apply, other];
   }
   // Without an amount, the reversal would include the applied part.
   const left = Amount.of(unapplied, currency).toString();
-  const refund = toDo(
-    'Reverse it',
-    'payment.reverse',
-    { paymentId, kind: 'refunded', amount: left },
-    'once it is paid back',
-  );
-  return [apply, refund];
+  return [apply, reversing(paymentId, { kind: 'refunded', amount: left }, 'once it is paid back')];
 }
 
 export async function closeException(

@@ -1,39 +1,28 @@
+import { atMost } from '#turns';
 import { Unavailable } from './processor.ts';
 
 export class Pace {
   private readonly interval: number;
   private nextAt = 0;
   private left: { until: number; reason: string } | undefined;
-  private free: number;
-  private readonly waiting: (() => void)[] = [];
+  private readonly inTurn: ReturnType<typeof atMost>;
 
   constructor(callsPerSecond: number, atOnce: number) {
     this.interval = 1000 / callsPerSecond;
-    this.free = atOnce;
+    this.inTurn = atMost(atOnce);
   }
 
-  /** Waits until a call may begin. The call ends when the caller calls `done`. Throws at once if calls are paused. */
-  async turn() {
+  /** Makes a call as soon as it may begin. Throws at once if calls are paused. */
+  async turn<Result>(call: () => Promise<Result>) {
     this.throwIfLeftAlone();
-    if (this.free === 0) await new Promise<void>((go) => this.waiting.push(go));
-    else this.free -= 1;
-    try {
+    return this.inTurn(async () => {
       this.throwIfLeftAlone();
-    } catch (error) {
-      this.done();
-      throw error;
-    }
-    const now = Date.now();
-    const at = Math.max(now, this.nextAt);
-    this.nextAt = at + this.interval;
-    if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
-  }
-
-  /** Ends a call. The call that has waited longest begins first. */
-  done() {
-    const next = this.waiting.shift();
-    if (next === undefined) this.free += 1;
-    else next();
+      const now = Date.now();
+      const at = Math.max(now, this.nextAt);
+      this.nextAt = at + this.interval;
+      if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
+      return call();
+    });
   }
 
   private throwIfLeftAlone() {

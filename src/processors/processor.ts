@@ -267,15 +267,6 @@ export type WebhookVerifier = Readonly<{
   header: string;
   /** Returns undefined if the header may be valid. If the header is invalid, the body need not be read. */
   headerProblem: (header: string | undefined, now: Date) => string | undefined;
-  /**
-   * Whether one of our secrets made one of the signatures of these bytes. This function is much faster than `problem`.
-   */
+  /** Whether one of our secrets made one of the signatures of these bytes. */
   isSigned: (body: Buffer, header: string | undefined, secrets: readonly string[]) => boolean;
-  /** Returns the reason why none of our secrets signed a body within the tolerance around `now`, or undefined. */
-  problem: (
-    body: Buffer,
-    header: string | undefined,
-    secrets: readonly string[],
-    now: Date,
-  ) => Promise<string | undefined>;
 }>;

@@ -128,7 +128,7 @@ export async function readPresentDay(tx: Transaction, today: string) {
     tx,
     `SELECT greatest(:today::date, earliest_postable_date(),
                      -- max() is not used, because PostgreSQL would plan the view twice, which takes 6 ms instead of 2.
-                     (SELECT entry_on FROM dated_facts WHERE entry_on > :today::date
+                     (SELECT entry_on FROM entry_dates WHERE entry_on > :today::date
                       ORDER BY entry_on DESC LIMIT 1)) AS day`,
     { today },
   );

@@ -50,6 +50,14 @@ export async function insertSettlementFile(
 
 const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS n`;
 
+/** The ends of what other lines say of a line's transfer or payment: of one that names both, those that name one. */
+const saidBeside = (name: 'transfer' | 'payment') => {
+  const ends = (which: string) =>
+    `ARRAY[min(says) FILTER (WHERE ${which}) OVER of_${name}, max(says) FILTER (WHERE ${which}) OVER of_${name}]`;
+  return `CASE WHEN ${name} IS NULL THEN '{}' WHEN names_both THEN ${ends('NOT names_both')}
+                ELSE ${ends('names_both')} END AS by_${name}`;
+};
+
 /**
  * Returns the lines whose transfer, payment and quote occur with a different amount, kind or currency, on a recorded
  * line or on an earlier line of the file. Two lines for a share match even if one line names only the transfer or only
@@ -68,18 +76,7 @@ export const findConflictingLines = querying<{ line: number; known: string }, { 
     FROM every
   ), beside AS (
     SELECT said.*, first_value(kind) OVER same AS first_kind, first_value(says) OVER same AS first_says,
-           CASE WHEN transfer IS NULL THEN '{}' WHEN names_both
-             THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_transfer,
-                        max(says) FILTER (WHERE NOT names_both) OVER of_transfer]
-             ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_transfer,
-                        max(says) FILTER (WHERE names_both) OVER of_transfer]
-           END AS by_transfer,
-           CASE WHEN payment IS NULL THEN '{}' WHEN names_both
-             THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_payment,
-                        max(says) FILTER (WHERE NOT names_both) OVER of_payment]
-             ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_payment,
-                        max(says) FILTER (WHERE names_both) OVER of_payment]
-           END AS by_payment
+           ${saidBeside('transfer')}, ${saidBeside('payment')}
     FROM said
     WINDOW same AS (PARTITION BY quote_id, requote_id, payment, transfer ORDER BY line),
            of_transfer AS (PARTITION BY quote_id, requote_id, kind, transfer ORDER BY line),

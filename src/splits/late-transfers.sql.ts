@@ -62,20 +62,18 @@ export const readBilledQuotes = querying<BilledQuote, { eventId: number }>(`
               AND e.arrangement = 'connected_account') AS expected,
            (SELECT coalesce(sum(b.amount), 0) FROM live_missing_shares b
             WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id) AS billed,
-           (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
-            WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
-              AND r.event_id <> :eventId) AS received,
-           (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
-             JOIN share_payments p USING (share_allocation_id)
-            WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
-              AND r.event_id <> :eventId) AS paid_before,
-           (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
-             JOIN share_payments p USING (share_allocation_id)
-            WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
+           shares.kept, shares.paid
     FROM quotes q
+    CROSS JOIN LATERAL (
+      SELECT coalesce(sum(r.amount - p.paid) FILTER (WHERE r.event_id <> :eventId), 0) AS kept,
+             coalesce(sum(p.paid), 0) AS paid
+      FROM share_allocations r
+      CROSS JOIN LATERAL (SELECT coalesce(sum(p.amount), 0) AS paid FROM share_payments p
+                          WHERE p.share_allocation_id = r.share_allocation_id) AS p
+      WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS shares
   )
-  SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.received - s.paid_before) - s.billed)::text AS owed,
-         (s.billed - s.paid)::text AS uncovered, (s.received - s.paid_before)::text AS as_shares,
+  SELECT s.partner_id, s.quote_id, s.currency, (s.expected - s.kept - s.billed)::text AS owed,
+         (s.billed - s.paid)::text AS uncovered, s.kept::text AS as_shares,
          (SELECT json_agg(json_build_object(
                    'share_allocation_id', r.share_allocation_id, 'account', r.account, 'balance_transaction', r.id,
                    'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0,

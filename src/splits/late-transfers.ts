@@ -7,6 +7,7 @@ import { Transaction } from '#database/transaction';
 import { IssueContext } from '#documents/issue/context';
 import { failpoint } from '#failpoint';
 import { Amount } from '#money';
+import { smaller } from '#payments/apply';
 import { lockPayments, openPaymentContext, PaymentContext, requestLinkChecks } from '#payments/context';
 import { processorIdentity, shareIdentity } from '#payments/identities';
 import { insertApplications, insertPaymentSources, insertPayments, NewApplication } from '#payments/insert.sql';
@@ -61,7 +62,7 @@ function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote) {
     if (share.below || !amount.isPositive()) continue;
     const fits = (room: Amount) => !room.minus(amount).isNegative();
     const beyond = atLeast(amount.minus(toCome), zero);
-    const part = fits(toCome) ? zero : fits(billed) ? amount : atMost(beyond, billed);
+    const part = fits(toCome) ? zero : fits(billed) ? amount : smaller(beyond, billed);
     toCome = atLeast(toCome.minus(amount.minus(part)), zero);
     billed = billed.minus(part);
     if (part.isPositive()) parts.push({ share, amount: part });
@@ -70,7 +71,6 @@ function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote) {
 }
 
 const atLeast = (amount: Amount, least: Amount) => (amount.minus(least).isNegative() ? least : amount);
-const atMost = (amount: Amount, most: Amount) => (amount.minus(most).isPositive() ? most : amount);
 
 async function receive(
   tx: Transaction,
@@ -92,8 +92,6 @@ async function receive(
       account: part.share.account,
       received_on: part.share.occurred_on,
       reference: part.share.balance_transaction,
-      payer_name: null,
-      payer_account: null,
     })),
   );
   const idOf = (part: Part) => ids.get(identityOf(part)) as number;
@@ -105,7 +103,6 @@ async function receive(
       payment_id: idOf(part),
       source: 'processor' as const,
       reference: part.share.balance_transaction,
-      bank_line_id: null,
     })),
   );
   await insertSharePayments(
@@ -145,7 +142,7 @@ async function apply(
       const document = payable.get(number);
       if (document === undefined || document.status !== 'open' || !left.isPositive()) continue;
       const balance = balances.get(number) ?? Amount.of(document.balance, quote.currency);
-      const part = atMost(left, balance);
+      const part = smaller(left, balance);
       if (!part.isPositive()) continue;
       left = left.minus(part);
       balances.set(number, balance.minus(part));
@@ -211,7 +208,7 @@ function reversalsOf(quote: BilledQuote) {
     let rest = named ? amount.negated() : atLeast(amount.negated().minus(asShares), zero);
     asShares = atLeast(asShares.plus(amount), zero);
     for (const payment of from) {
-      const part = atMost(rest, left.get(payment.payment_id) ?? zero);
+      const part = smaller(rest, left.get(payment.payment_id) ?? zero);
       if (!part.isPositive()) continue;
       rest = rest.minus(part);
       left.set(payment.payment_id, (left.get(payment.payment_id) ?? zero).minus(part));
@@ -241,12 +238,9 @@ async function takeBack(tx: Transaction, context: PaymentContext, quotes: readon
         payment_id: each.payment.payment_id,
         amount: each.amount.toString(),
         kind: each.share.below ? (each.share.disputed ? ('disputed' as const) : ('refunded' as const)) : 'mistake',
-        code: null,
         reason: each.share.below
           ? `reversed by ${each.share.balance_transaction}`
           : `${each.share.balance_transaction} does not belong to quote ${each.quote.quote_id}`,
-        bank_line_id: null,
-        duplicate_of: null,
         reversed_on: each.share.occurred_on,
       })),
     );

@@ -220,70 +220,48 @@ type JudgedQuote = ReturnType<typeof judgeQuote> &
     position: QuotePosition;
   }>;
 
+/** How old something is, with the amounts and facts that most exceptions do not have. */
+function exceptionSince(since: string, currency: string, now: DateTime<true>) {
+  const none = Amount.zero(currency).toString();
+  const days = daysSince(since, now.toMillis());
+  return {
+    ...{ currency, since, age_days: days, age: ageOf(days) },
+    ...{ expected: none, routed: none, transfers_reversed: none, billed: none, paid: none, open: none },
+    ...{ other_accounts: [], account: null, candidates: [], sent: null, named: [], reason: null },
+  };
+}
+
 function quoteException({ position, status, open }: JudgedQuote, now: DateTime<true>): ReconciliationException[] {
   if (!isException(status)) return [];
-  const { partner_id, quote_id, currency, first_accepted_at: since } = position;
-  const { expected, routed } = sumsOf(position);
-  const days = daysSince(since, now.toMillis());
+  const { partner_id, quote_id, currency, balance_transactions, other_accounts } = position;
+  const texts = Object.entries(sumsOf(position)).map(([name, sum]) => [name, sum.toString()]);
   return [
     {
-      status,
-      partner_id,
-      quote_id,
-      currency,
-      expected: expected.toString(),
-      routed: routed.toString(),
+      ...exceptionSince(position.first_accepted_at, currency, now),
+      ...(Object.fromEntries(texts) as Record<keyof ReturnType<typeof sumsOf>, string>),
+      ...{ status, partner_id, quote_id, open: open.toString(), balance_transactions, other_accounts },
       transfers_reversed: Amount.of(position.transfers_reversed, currency).toString(),
-      billed: Amount.of(position.billed, currency).toString(),
-      paid: Amount.of(position.paid, currency).toString(),
-      open: open.toString(),
-      since,
-      age_days: days,
-      age: ageOf(days),
-      balance_transactions: position.balance_transactions,
-      other_accounts: position.other_accounts,
-      account: null,
-      candidates: [],
-      sent: null,
-      named: [],
-      reason: null,
     },
   ];
 }
 
 function unknownException(
-  balance_transaction: UnmatchedBalanceTransaction,
+  { currency, amount: unexplained, partners, ...found }: UnmatchedBalanceTransaction,
   now: DateTime<true>,
 ): ReconciliationException {
-  const { currency, occurred_at: since } = balance_transaction;
-  const zero = Amount.zero(currency);
-  const amount = Amount.of(balance_transaction.amount, currency);
-  const days = daysSince(since, now.toMillis());
-  const { ended, share_currency, share_amount, named, reason } = balance_transaction;
+  const { ended, share_currency, share_amount, quote_id, account, candidates, named, reason } = found;
+  const amount = Amount.of(unexplained, currency);
+  const back = amount.negated();
+  const [partner = null, ...others] = partners;
   return {
-    status: ended ?? 'unknown',
-    partner_id: balance_transaction.partners.length === 1 ? (balance_transaction.partners[0] as string) : null,
-    quote_id: balance_transaction.quote_id,
-    currency,
-    expected: zero.toString(),
-    routed: amount.toString(),
-    transfers_reversed: (amount.isNegative() ? amount.negated() : zero).toString(),
-    billed: zero.toString(),
-    paid: zero.toString(),
-    open: (ended === null ? amount.negated() : zero).toString(),
-    since,
-    age_days: days,
-    age: ageOf(days),
-    balance_transactions: [balance_transaction.id],
-    other_accounts: [],
-    account: balance_transaction.account,
-    candidates: balance_transaction.candidates,
-    sent:
-      share_currency === currency
-        ? null
-        : { currency: share_currency, amount: Amount.of(share_amount, share_currency).toString() },
-    named,
-    reason,
+    ...exceptionSince(found.occurred_at, currency, now),
+    ...{ status: ended ?? 'unknown', partner_id: others.length === 0 ? partner : null, quote_id },
+    ...{ routed: amount.toString(), balance_transactions: [found.id], account, candidates, named, reason },
+    ...(back.isPositive() && { transfers_reversed: back.toString() }),
+    ...(ended === null && { open: back.toString() }),
+    ...(share_currency !== currency && {
+      sent: { currency: share_currency, amount: Amount.of(share_amount, share_currency).toString() },
+    }),
   };
 }
 

@@ -28,16 +28,10 @@ export type QuotePosition = Readonly<{
 }>;
 
 /** The number of quotes that are as expected, and their sums. */
-export type MatchedQuotes = Readonly<{
-  partner_id: string;
-  currency: string;
-  quotes: number;
-  accepted: string;
-  reversed: string;
-  received: string;
-  transfers_reversed: string;
-  billed: string;
-}>;
+export type MatchedQuotes = Pick<
+  QuotePosition,
+  'partner_id' | 'currency' | 'accepted' | 'reversed' | 'received' | 'transfers_reversed' | 'billed'
+> & { readonly quotes: number };
 
 type PositionQuestion = Readonly<{
   month: Month;

@@ -122,4 +122,5 @@ export type Age = (typeof AGES)[number];
 export const daysSince = (instant: string, now: number) =>
   Math.max(0, Math.floor((now - Date.parse(instant)) / DAY_MILLISECONDS));
 
-export const ageOf = (days: number) => (days <= 30 ? '0-30' : days <= 60 ? '31-60' : days <= 90 ? '61-90' : 'over 90');
+export const ageOf = (days: number): Age =>
+  days <= 30 ? '0-30' : days <= 60 ? '31-60' : days <= 90 ? '61-90' : 'over 90';

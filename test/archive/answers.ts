@@ -6,7 +6,6 @@ import { previewAction } from '../../src/actions/run.ts';
 import { needRows } from '../../src/archive/rows.ts';
 import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
 import { readDocumentRows, readScopeOf } from '../../src/delivery/documents.sql.ts';
-import { streamRowsCsv } from '../../src/delivery/rows.ts';
 import { provePartner } from '../../src/log/partner-proof.ts';
 import type { Month } from '../../src/month.ts';
 import { readBalances } from '../../src/reports/balances.sql.ts';
@@ -26,7 +25,7 @@ export async function answersOf(world: World): Promise<Record<string, unknown>> 
     read(async (tx) => {
       await needRows(tx, await readScopeOf(tx, { documentIds: [id] }));
       const parts: string[] = [];
-      for await (const part of streamRowsCsv(readDocumentRows(tx, id))) parts.push(part);
+      for await (const part of readDocumentRows(tx, id)) parts.push(part);
       return parts.join('');
     });
   const pack = async (kind: ExportKind, format: ExportFormat) => {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readDocumentRows } from '../../src/delivery/documents.sql.ts';
-import { streamRowsCsv } from '../../src/delivery/rows.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
@@ -126,7 +125,7 @@ test('the invoices are rendered and sent with the rows of their quotes, and ever
   );
   const { csv: text } = await world.database.reading(async (tx) => {
     let csv = '';
-    for await (const part of streamRowsCsv(readDocumentRows(tx, Number(invoice?.id)))) csv += part;
+    for await (const part of readDocumentRows(tx, Number(invoice?.id))) csv += part;
     return { csv };
   });
   const csv = parse(text, { columns: true, bom: true }) as Record<string, string>[];

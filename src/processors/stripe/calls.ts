@@ -32,23 +32,23 @@ export class StripeCalls {
     this.client ??= openStripe(this.access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
     const client = await this.client;
     for (let attempt = 1; ; attempt += 1) {
-      await pace.turn();
-      try {
-        return await work(client);
-      } catch (error) {
-        const failure = await failureOf(error);
-        if (failure.kind === 'slow_down' && attempt < RATE_LIMITED_TRIES) {
-          pace.slowDown(failure.retryAfterMilliseconds ?? 500 * 2 ** attempt);
-          continue;
+      const answer = await pace.turn(async () => {
+        try {
+          return { result: await work(client) };
+        } catch (error) {
+          const failure = await failureOf(error);
+          if (failure.kind === 'slow_down' && attempt < RATE_LIMITED_TRIES) {
+            pace.slowDown(failure.retryAfterMilliseconds ?? 500 * 2 ** attempt);
+            return undefined;
+          }
+          if (failure.kind === 'refused') throw new RefusedByProcessor(failure.reason, { cause: error });
+          if (failure.kind === 'busy') throw new Unavailable(failure.reason, { cause: error });
+          if (failure.kind === 'failed') throw new KeySpent(failure.reason, { cause: error });
+          pace.leaveAlone(LEFT_ALONE_MILLISECONDS, failure.reason);
+          throw new Unavailable(failure.reason, { cause: error });
         }
-        if (failure.kind === 'refused') throw new RefusedByProcessor(failure.reason, { cause: error });
-        if (failure.kind === 'busy') throw new Unavailable(failure.reason, { cause: error });
-        if (failure.kind === 'failed') throw new KeySpent(failure.reason, { cause: error });
-        pace.leaveAlone(LEFT_ALONE_MILLISECONDS, failure.reason);
-        throw new Unavailable(failure.reason, { cause: error });
-      } finally {
-        pace.done();
-      }
+      });
+      if (answer !== undefined) return answer.result;
     }
   }
 

@@ -1,12 +1,5 @@
 import Stripe from 'stripe';
-import {
-  LinkMark,
-  LinkOrder,
-  MadeLink,
-  PaymentLinks,
-  ProcessorAccess,
-  RefusedByProcessor,
-} from '#processors/processor';
+import { LinkMark, LinkOrder, MadeLink, PaymentLinks, ProcessorAccess } from '#processors/processor';
 import { StripeCalls } from './calls.ts';
 import { StripeCheckouts } from './checkouts.ts';
 
@@ -93,15 +86,7 @@ class StripeLinks implements PaymentLinks {
         client.checkout.sessions.list({ payment_link: providerId, status: 'open', limit: PAGE }),
       );
       for (const session of open.data) {
-        try {
-          await this.stripe.ask((client) => client.checkout.sessions.expire(session.id));
-          expired += 1;
-        } catch (error) {
-          // The session may no longer be open, because it was paid or has expired.
-          if (!(error instanceof RefusedByProcessor)) throw error;
-          const now = await this.stripe.ask((client) => client.checkout.sessions.retrieve(session.id));
-          if (now.status === 'open') throw error;
-        }
+        if ((await this.checkouts.expire(session.id)) === 'expired') expired += 1;
       }
       if (!open.has_more) return expired;
     }
