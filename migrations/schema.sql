@@ -1,4 +1,4 @@
--- Facts: SHA-256 82ef42007a81e9e7106dc7dc5ee79c5632092e6c0b84c3d2921136d2844a2062, without the role reckoner_app 913f18b7fdda4813d9d6fdad71afe1c9e8aa7a01e2407c05d8950785c81d51bf
+-- Facts: SHA-256 79580adaca2db5acf8a5a78e9ecbd3fcd8e6a136abdd3365bb2e9abd21bcb945, without the role reckoner_app 310afc1316328f170b0240862390c4a5dedfdeadccdd27098bdc58ac33ee8c3f
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
