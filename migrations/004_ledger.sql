@@ -548,8 +548,8 @@ CREATE TABLE revenue_schedules (
 );
 CALL make_fact('revenue_schedules');
 
--- The days of cover of a row: its own, or those of the requote that it names, or of the quote. A pro rata reversal has the
--- days after its own day.
+-- The days of cover of a row: its own, or those of the requote that it names, or of the quote. A pro rata reversal has
+-- the days after its own day.
 CREATE FUNCTION cover_of(e ledger_rows) RETURNS TABLE (begins date, ends date) STABLE LANGUAGE sql AS $$
   SELECT coalesce(e.cover_from, least(greatest(s.cover_from, s.judged_on + 1), s.cover_to)),
          CASE WHEN e.cover_from IS NULL THEN s.cover_to ELSE e.cover_to END
@@ -564,8 +564,8 @@ CREATE FUNCTION cover_of(e ledger_rows) RETURNS TABLE (begins date, ends date) S
 $$;
 
 -- An amount divided into the months of its days. A part is the difference of what is earned up to its month and before
--- it, each rounded once, half away from zero, so the parts add up to the amount, and a reversal to its sale. The division
--- has ten digits after the point, because it has only four for the largest amounts, and could round to a half.
+-- it, each rounded once, half away from zero. So the parts add up to the amount, and the parts of a reversal are those of
+-- its sale. The quotient has ten decimals: of the largest amounts it would have four, and could be rounded to a half.
 CREATE FUNCTION parts_of(amount numeric, digits integer, begins date, ends date)
 RETURNS TABLE (month text, part numeric) STABLE LANGUAGE sql AS $$
   SELECT to_char(b.begins, 'YYYY-MM') COLLATE "C",

@@ -15,8 +15,8 @@
 CREATE FUNCTION tax_point(purpose text, month text) RETURNS date STABLE LANGUAGE sql
 RETURN CASE purpose WHEN 'month' THEN last_day(month) END;
 
--- The day on which the tax of a document is entered, or taken out: its tax point, or the day of the issue or the void itself
--- if the document has no tax point or its books were closed before.
+-- The day on which the tax of a document is entered, or taken out: its tax point. If it has none, or the books of the tax
+-- point were closed before, the day is that of the issue or the void itself.
 CREATE FUNCTION tax_entry_on(tax_point date, entry_on date, reopened_on date) RETURNS date STABLE LANGUAGE sql
 RETURN CASE WHEN tax_point IS NULL OR reopened_on > tax_point THEN entry_on ELSE tax_point END;
 

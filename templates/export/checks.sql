@@ -589,7 +589,8 @@ WHERE d.document <> 'statement';
 -- While the books of the tax point are open, a void takes the tax out of them; afterwards on its own day.
 CREATE TABLE void_entries AS
 SELECT CASE e.fact WHEN 'document_taxed' THEN 'document_untaxed' ELSE 'document_voided' END AS fact, v.log_no,
-       CASE WHEN e.fact <> 'document_taxed' OR v.reopened_on > e.dated_on THEN v.entry_on ELSE e.dated_on END AS entry_on,
+       CASE WHEN e.fact <> 'document_taxed' OR v.reopened_on > e.dated_on THEN v.entry_on
+            ELSE e.dated_on END AS entry_on,
        CASE e.fact WHEN 'document_taxed' THEN e.dated_on ELSE v.voided_on END AS dated_on, e.partner_id, e.currency,
        -e.amount AS amount, e.debit, e.debit_part, e.credit, e.credit_part
 FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;
