@@ -157,7 +157,7 @@ export const closeReport = defineReport({
     ...(report === null
       ? { good: null, text: 'nothing was issued' }
       : report.held.length === 0
-        ? { good: true, text: 'all documents were sent' }
+        ? { good: true, text: 'no document is held' }
         : { good: false, text: `${plural(report.held.length, 'document is', 'documents are')} held or not sent` }),
   }),
   json: ({ report }) => report,
