@@ -176,7 +176,7 @@ const heldBlocks = (held: CloseReport['held']): Block[] =>
  * States that the amounts are before tax, and how much tax the documents add. The text is empty if no document is
  * taxed.
  */
-export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>) {
+function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>) {
   if (taxes === undefined) return '';
   const added = Object.entries(taxes)
     .filter(([currency, tax]) => !Amount.of(tax, currency).isZero())
