@@ -117,7 +117,14 @@ export const changesBlocks = ({ partners, previous, month }: Compared, most?: nu
     const isIssued = shown.some(({ documents }) => documents.length > 0);
     return {
       title: `Partners in ${currency}`,
-      ...(rest > 0 && { lines: [`The largest changes; ${counted(rest)} more are smaller.`] }),
+      ...(rest > 0 && {
+        lines: [
+          {
+            text: `The largest changes; ${counted(rest)} more are smaller.`,
+            page: `/console/reports/close?month=${month}`,
+          },
+        ],
+      }),
       table: {
         headings: [
           ...['~partner', ...(isIssued ? ['~document'] : []), '>this month'],
