@@ -117,9 +117,13 @@ const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.sli
 /** A number or a day, which is not broken at its hyphens. */
 const SHORT = /^[\w-]{6,24}$/;
 
+const NEGATIVE = /^-[\d,.]+$/;
+
 function CellOf({ cell }: { cell: Cell }) {
   if (cell instanceof Amount) return <Money amount={cell.toString()} currency={cell.currency} />;
   if (typeof cell === 'string' && SHORT.test(cell)) return <span class="number">{cell}</span>;
+  if (typeof cell === 'string' && NEGATIVE.test(cell))
+    return <span class="negative">{cell.replace('-', '\u2212')}</span>;
   if (cell === null || typeof cell !== 'object') return <>{cell ?? ''}</>;
   return [cell].flat().map(({ text, page }) => (
     <span class="line">

@@ -34,6 +34,7 @@ export const trialBalance = defineReport({
   command: 'trial-balance',
   summary: 'The balance of every account; exit 4 if debits and credits differ',
   title: 'Trial balance',
+  ofLedger: true,
   asked: z.strictObject({
     asOf,
     detail: flag('With subaccounts', 'Divide accounts by partner, policy and bank account.').optional(),
@@ -63,6 +64,7 @@ export const unearned = defineReport({
   command: 'unearned',
   summary: 'Sales that are not earned yet, by partner and policy; exit 4 if they do not tie to the journal',
   title: 'Unearned sales',
+  ofLedger: true,
   asked: z.strictObject({ asOf }),
   async read(tx, { asOf: day }, { today }) {
     await refuseFutureDay(tx, day, today);
@@ -81,6 +83,7 @@ export const tax = defineReport({
   command: 'tax',
   summary: 'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
   title: 'Tax',
+  ofLedger: true,
   asked: z.strictObject({
     month: month('Month', 'The tax of this month. Default: the current one.').optional(),
     from: date('From', 'Instead of the month: from this date.').optional(),
@@ -119,6 +122,7 @@ export const bankReconciliation = defineReport({
   command: 'bank-reconciliation',
   summary: 'How the books lead to the balance of each bank account; exit 4 if one does not tie',
   title: 'Bank reconciliation',
+  ofLedger: true,
   asked: z.strictObject({
     on: date('On', 'The day. Default: today.').optional(),
     account: text('Account', 'Only this bank account.').optional(),
@@ -157,7 +161,7 @@ export const closeReport = defineReport({
     ...(report === null
       ? { good: null, text: 'nothing was issued' }
       : report.held.length === 0
-        ? { good: true, text: 'all documents were sent' }
+        ? { good: true, text: 'no document is held' }
         : { good: false, text: `${plural(report.held.length, 'document is', 'documents are')} held or not sent` }),
   }),
   json: ({ report }) => report,

@@ -246,3 +246,17 @@ function tiesOf(currency: string, partners: readonly Sums[], journal: readonly T
     };
   });
 }
+
+export const payerName = ({ partner_id, partner_name }: { partner_id: string | null; partner_name?: string | null }) =>
+  partner_name ?? partner_id ?? '(payer unknown)';
+
+/** Why the aging does not tie to the journal. */
+export const differencesOf = ({ tie, documents_differ }: Aging): string[] => [
+  ...tie.flatMap(({ account, currency, differences }) =>
+    differences.map(
+      (each) =>
+        `${account} of ${payerName(each)}: open items ${each.open_items} ${currency}, journal ${each.journal} ${currency}`,
+    ),
+  ),
+  ...documents_differ.map((each) => `${each.number}: ${each.open_items} recomputed, ${each.balance} shown`),
+];

@@ -13,13 +13,13 @@ import { BankAccountRow, BankItemRow, readBankAccounts, readBankItems } from './
 
 type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
 
-export type BankItem = Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> &
+type BankItem = Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> &
   Readonly<{
     kind: BankItemKind;
     text: string;
   }>;
 
-export type AccountReconciliation = Readonly<{
+type AccountReconciliation = Readonly<{
   /** Empty for money that was recorded without an account and is on no statement yet. */
   account: string;
   currency: string;
@@ -42,7 +42,7 @@ export type AccountReconciliation = Readonly<{
   items: readonly BankItem[];
 }>;
 
-export type BankReconciliation = Readonly<{
+type BankReconciliation = Readonly<{
   on: string;
   accounts: readonly AccountReconciliation[];
   /** Whether every account with a statement ties, apart from items in transit. Null if no account has a statement. */

@@ -117,7 +117,14 @@ export const changesBlocks = ({ partners, previous, month }: Compared, most?: nu
     const isIssued = shown.some(({ documents }) => documents.length > 0);
     return {
       title: `Partners in ${currency}`,
-      ...(rest > 0 && { lines: [`The largest changes; ${counted(rest)} more are smaller.`] }),
+      ...(rest > 0 && {
+        lines: [
+          {
+            text: `The largest changes; ${counted(rest)} more are smaller.`,
+            page: `/console/reports/close?month=${month}`,
+          },
+        ],
+      }),
       table: {
         headings: [
           ...['~partner', ...(isIssued ? ['~document'] : []), '>this month'],
@@ -176,7 +183,7 @@ const heldBlocks = (held: CloseReport['held']): Block[] =>
  * States that the amounts are before tax, and how much tax the documents add. The text is empty if no document is
  * taxed.
  */
-export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>) {
+function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>) {
   if (taxes === undefined) return '';
   const added = Object.entries(taxes)
     .filter(([currency, tax]) => !Amount.of(tax, currency).isZero())

@@ -200,12 +200,12 @@ test('in production, the report of a close says that one person does everything'
     await runAction(await as(own, ADA, RULES), userDeactivate, { login: LEE, reason: 'has left' }, QUIET);
     await next('2026-10', RULES);
     expect((await report()).replaceAll(/\s+/g, ' ')).toContain(
-      `Approvals ${said} Approvals 1 person could approve everything, compared with 2 at the previous close `,
+      `Approvals ${said}; 1 person could approve everything, compared with 2 at the previous close `,
     );
     await own.sql(GUARDS_OFF);
     await own.sql(`UPDATE audit_events SET details = details || '{"approvers": 0}' WHERE subject = '2026-10'`);
     await own.sql(GUARDS_ON);
-    expect(await report()).toContain('  Approvals   approvers of some partners only: ');
+    expect(await report()).toContain('  Approvals  approvers of some partners only: ');
   } finally {
     await own.end();
   }

@@ -210,7 +210,7 @@ test('the cockpit of many partners lists what is missing and what changed most, 
   expect(running).toMatch(/Tickets p-103not here yet.*Tickets p-098arrived\s*and 4 more: all have arrived/s);
   expect(running).not.toContain('Tickets p-099');
   const closed = await mara.get('/console/close/2026-07');
-  expect(wordsOf(closed)).toContain('and 4 more: the report lists all');
+  expect(wordsOf(closed)).toContain('The largest changes; 4 more are smaller.');
   expect(closed.text.match(/\/console\/invoices\/INV/g)).toHaveLength(100);
   await console_.end();
   await large.end();

@@ -1,5 +1,6 @@
 import { billMissing } from '#actions/processor/bill';
 import { reconcileReverse } from '#actions/processor/reverse';
+import { blocksText } from '#blocks';
 import {
   acting,
   CommandContext,
@@ -12,6 +13,7 @@ import {
   monthArgument,
   NO_DELIVER,
   OUT,
+  outputWidth,
   PresentOptions,
   present,
   printable,
@@ -20,6 +22,7 @@ import {
   wrapped,
 } from '#cli/command';
 import { reported } from '#cli/run-action';
+import { partnersBlocks, payoutsBlocks } from '#reports/reconciliation';
 import { reconciliationSheet } from '#reports/sheets';
 import { NamedQuote } from '#splits/reconcile.sql';
 import {
@@ -29,8 +32,8 @@ import {
   ReconciliationException,
   reconcileMonth,
 } from '#splits/reconcile-month';
-import { AGES, PayoutStatus, payoutNeedsWork } from '#splits/verdicts';
-import { isZero, Month, plural } from '#values';
+import { AGES } from '#splits/verdicts';
+import { Month } from '#values';
 
 export const define: Definition = (command, action) => {
   command
@@ -82,25 +85,11 @@ async function reconcile(context: CommandContext, month: Month, options: Reconci
 const SHOWN = 40;
 
 function describedReconciliation(found: Reconciliation, billable: number) {
-  const { month, partners, exceptions, aging, other_balance_transactions, not_billable, open } = found;
+  const { month, partners, exceptions, aging, not_billable, open } = found;
   if (partners.length === 0 && exceptions.length === 0) {
     return `${month}: no partner with a connected account has rows, and every balance transaction is matched.`;
   }
-  const sections = [
-    table(
-      ['~partner', 'cur', '>quotes', '>matched', '>expected', '>transferred', '>billed', '>open'],
-      partners.map((each) => [
-        each.partner_id,
-        each.currency,
-        each.quotes,
-        each.matched,
-        each.expected,
-        each.routed,
-        each.billed,
-        each.open,
-      ]),
-    ),
-  ];
+  const sections = partners.length === 0 ? [] : [blocksText(partnersBlocks(found), outputWidth())];
   if (exceptions.length > 0) {
     const rows = [...exceptions]
       .sort((one, other) => Number(needsWork(other)) - Number(needsWork(one)))
@@ -115,20 +104,8 @@ function describedReconciliation(found: Reconciliation, billable: number) {
   const elsewhere = exceptions.filter((each) => each.other_accounts.length > 0).slice(0, SHOWN);
   if (elsewhere.length > 0)
     sections.push(elsewhere.flatMap((each) => wrapped(describedOtherAccount(each), 80, '  ')).join('\n'));
-  const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
-  if (others.length > 0) {
-    sections.push(
-      others
-        .map(
-          (each) =>
-            `Other balance transactions: ${each.count} ${printable(each.type)}, ${money(each.net, each.currency)}.`,
-        )
-        .join('\n'),
-    );
-  }
-  sections.push(...describedPayouts(found));
-  const awaited = partners.reduce((sum, each) => sum + each.awaited, 0);
-  if (awaited > 0) sections.push(`${plural(awaited, 'transfer')} may still arrive: accepted less than a week ago.`);
+  const payouts = payoutsBlocks(found, SHOWN);
+  if (payouts.length > 0) sections.push(blocksText(payouts, outputWidth()));
   sections.push(
     open === 0
       ? `${month} is reconciled: nothing is open.`
@@ -141,53 +118,6 @@ function describedReconciliation(found: Reconciliation, billable: number) {
     sections.push(`Not billed until finance decides:\n${told.join('\n')}`);
   }
   return sections.join('\n\n');
-}
-
-const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
-  arrived: 'in the bank',
-  on_its_way: 'in transit',
-  not_arrived: 'NOT in the bank',
-  contents_unknown: 'with unknown contents',
-  failed: 'failed',
-};
-
-function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation) {
-  const inBank = partners
-    .filter(({ in_bank }) => !isZero(in_bank))
-    .map(
-      (each) =>
-        `Of ${money(each.routed, each.currency)} transferred by ${each.partner_id}, ` +
-        `${money(each.in_bank, each.currency)} is in the bank.`,
-    );
-  const groups = new Map<string, number>();
-  for (const { account, status } of payouts) {
-    const key = `${account} ${status}`;
-    groups.set(key, (groups.get(key) ?? 0) + 1);
-  }
-  const counted = [...new Set(payouts.map(({ account }) => account))].map((account) => {
-    const counts = (Object.keys(PAYOUTS) as PayoutStatus[])
-      .map((status) => [groups.get(`${account} ${status}`) ?? 0, PAYOUTS[status]] as const)
-      .filter(([count]) => count > 0);
-    return `Payouts of ${printable(account)}: ${counts.map(([count, what]) => `${count} ${what}`).join(', ')}.`;
-  });
-  const needWork = payouts
-    .filter(({ status }) => payoutNeedsWork(status))
-    .slice(0, SHOWN)
-    .map(
-      (each) =>
-        `${printable(each.payout)} of ${each.occurred_at.slice(0, 10)}, ${money(each.amount, each.currency)}: ` +
-        (each.status === 'contents_unknown'
-          ? "its contents are unknown. Run 'reckoner processor poll'."
-          : 'no bank line matches it. Ask the bank and the processor.'),
-    );
-  const notPaidOut = not_paid_out.map(
-    (each) =>
-      `${plural(each.count, 'balance transaction')} of ${printable(each.account)}, ${money(each.net, each.currency)}, since ` +
-      `${each.since.slice(0, 10)} not in any payout: ${each.balance_transactions.slice(0, 3).map(printable).join(', ')}` +
-      (each.count > 3 ? ', …' : ''),
-  );
-  const all = [...inBank, ...counted, ...needWork, ...notPaidOut].flatMap((line) => wrapped(line, 80, '  '));
-  return all.length === 0 ? [] : [all.join('\n')];
 }
 
 /** In the table. Unmatched money has its own id, because its quote may have a separate line. */

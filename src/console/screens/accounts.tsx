@@ -1,5 +1,6 @@
 import { Environment } from '#config/environment';
 import { Settings } from '#config/settings';
+import { Blocks } from '#console/blocks';
 import {
   ActionLink,
   addressOf,
@@ -11,15 +12,12 @@ import {
   DataTable,
   Downloads,
   Instant,
-  InvoiceLink,
   idAsked,
-  Money,
   MoreActions,
   mayDo,
   monthAsked,
   None,
   Pager,
-  PartnerLink,
   RareAction,
   Screen,
   Seer,
@@ -28,13 +26,14 @@ import {
 import { Transaction } from '#database/transaction';
 import { readPartnerNames } from '#partners/partners.sql';
 import { isInScope, Scope } from '#people/scope';
+import { partnersBlocks, payoutsBlocks } from '#reports/reconciliation';
 import { reconciliationSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
 import { AccountHealth, readAccountReadings } from '#splits/account-health';
 import { readAccountsInScope, readStatementMonths } from '#splits/accounts.sql';
 import { needsWork, Reconciliation, ReconciliationException, reconcileMonth } from '#splits/reconcile-month';
 import { payoutNeedsWork } from '#splits/verdicts';
-import { counted, Month, monthBefore, monthName, plural } from '#values';
+import { Month, monthBefore, monthName, plural } from '#values';
 import { ExceptionCell, ExceptionStatus } from './exception.tsx';
 
 export type AccountsQuestion = Readonly<Partial<Record<'month' | 'show' | 'after', string>>>;
@@ -157,64 +156,22 @@ export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Sc
           {health.stale.length > 0 && <Chip tone="warn">{`${plural(health.stale.length, 'account')} not read`}</Chip>}
         </form>
         <div class="stack">
-          <Partners view={view} />
+          <Blocks blocks={partnersBlocks(found, view.names)} />
+          {found.partners.length === 0 && (
+            <p class="nothing">No partner with a connected account has rows in this month.</p>
+          )}
           <Exceptions view={view} user={user} />
           <div class="columns">
-            <Payouts found={found} />
+            <div class="stack">
+              <Blocks blocks={payoutsBlocks(found, PAGE)} />
+              {found.payouts.length === 0 && <p class="nothing">No payouts this month.</p>}
+            </div>
             <Health view={view} />
           </div>
         </div>
       </>
     ),
   };
-}
-
-function Partners({ view: { found, names } }: { view: AccountsView }) {
-  type Sums = AccountsReconciliation['partners'][number];
-  const amount = (heading: string, of: 'expected' | 'routed' | 'billed' | 'in_bank' | 'open') =>
-    amountColumn(heading, of, { quiet: true, bare: true });
-  const columns: Column<Sums>[] = [
-    {
-      heading: 'Partner',
-      cell: ({ partner_id, currency }) => (
-        <>
-          <PartnerLink id={partner_id}>{names.get(partner_id) ?? partner_id}</PartnerLink>{' '}
-          <span class="count">{currency}</span>
-        </>
-      ),
-    },
-    {
-      heading: 'Statement',
-      cell: ({ statement }) =>
-        statement === null ? <span class="soft">month is open</span> : <InvoiceLink number={statement} />,
-    },
-    {
-      heading: 'Quotes',
-      number: true,
-      cell: ({ quotes, matched, awaited }) => (
-        <>
-          {`${counted(matched)} of ${counted(quotes)}`}
-          {awaited > 0 && <span class="soft">{`, ${awaited} awaited`}</span>}
-        </>
-      ),
-    },
-    amount('Expected', 'expected'),
-    amount('Transferred', 'routed'),
-    amount('In the bank', 'in_bank'),
-    amount('Billed', 'billed'),
-    amount('Open', 'open'),
-  ];
-  return (
-    <Card title="By partner" note="quotes matched to the cent" flush>
-      <DataTable
-        columns={columns}
-        rows={found.partners}
-        labelled
-        nothing="No partner with a connected account has rows in this month."
-        caption="Reconciliation by partner"
-      />
-    </Card>
-  );
 }
 
 function Exceptions({ view: { found, names, all, after, owned }, user }: { view: AccountsView; user: Seer }) {
@@ -262,71 +219,6 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
         first={after === 0 ? null : addressOf(PATH, question)}
         next={after + PAGE < listed.length ? addressOf(PATH, { ...question, after: after + PAGE }) : null}
       />
-    </Card>
-  );
-}
-
-const PAYOUTS: Readonly<Record<AccountsReconciliation['payouts'][number]['status'], string>> = {
-  arrived: 'in the bank',
-  on_its_way: 'in transit',
-  not_arrived: 'not in the bank',
-  contents_unknown: 'contents unknown',
-  failed: 'failed',
-};
-
-function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } }: { found: AccountsReconciliation }) {
-  const columns: Column<AccountsReconciliation['payouts'][number]>[] = [
-    {
-      heading: 'Payout',
-      cell: ({ payout, occurred_at }) => (
-        <>
-          <code class="hash">{payout}</code> <span class="soft">{occurred_at.slice(0, 10)}</span>
-        </>
-      ),
-    },
-    {
-      heading: 'Status',
-      cell: ({ status, arrived_on }) => (
-        <Chip tone={payoutNeedsWork(status) ? 'bad' : status === 'arrived' ? 'good' : 'plain'}>
-          {PAYOUTS[status] + (arrived_on === null ? '' : ` on ${arrived_on}`)}
-        </Chip>
-      ),
-    },
-    amountColumn('Amount', 'amount'),
-  ];
-  const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
-  return (
-    <Card title="Payouts" note={plural(payouts.length, 'payout')} flush>
-      <DataTable
-        columns={columns}
-        rows={payouts
-          .toSorted((one, other) => Number(payoutNeedsWork(other.status)) - Number(payoutNeedsWork(one.status)))
-          .slice(0, PAGE)}
-        labelled
-        nothing="No payouts this month."
-        caption="Payouts"
-      />
-      {not_paid_out.length + others.length > 0 && (
-        <div class="in">
-          <ul class="ticks plain">
-            {not_paid_out.map((each) => (
-              <li>
-                <span>
-                  {`${plural(each.count, 'balance transaction')} on ${each.account}, not in a payout since ` +
-                    `${each.since.slice(0, 10)}`}
-                </span>
-                <Money amount={each.net} currency={each.currency} />
-              </li>
-            ))}
-            {others.map((each) => (
-              <li>
-                <span class="soft">{`${each.count} × ${each.type} on ${each.account}`}</span>
-                <Money amount={each.net} currency={each.currency} />
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
     </Card>
   );
 }

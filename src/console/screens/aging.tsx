@@ -1,4 +1,5 @@
 import { ComponentChildren } from 'preact';
+import { Blocks } from '#console/blocks';
 import {
   addressOf,
   BALANCE,
@@ -20,7 +21,7 @@ import {
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { Scope } from '#people/scope';
-import { Aging, AgingRow, BUCKETS, readAging as readAgingReport } from '#reports/aging';
+import { Aging, AgingRow, BUCKETS, differencesOf, readAging as readAgingReport } from '#reports/aging';
 import { refuseFutureDay } from '#reports/future-day';
 import { agingDocumentsSheet, agingSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
@@ -119,7 +120,13 @@ export function agingScreen(view: AgingView, { user }: { user: Seer }): Screen {
           {aging.preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
         </form>
         <div class="stack">
-          {!aging.ties && <Differences aging={aging} />}
+          {!aging.ties && (
+            <Blocks
+              blocks={[
+                { title: 'Do not rely on these figures: verify the ledger', tone: 'warn', lines: differencesOf(aging) },
+              ]}
+            />
+          )}
           {documentsOf === null ? <Currencies view={view} /> : <Documents view={view} question={question} />}
         </div>
       </>
@@ -288,24 +295,6 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
   DISPUTED,
   BALANCE,
 ];
-
-/** Why the aging does not tie to the ledger. */
-const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
-  <Card title="Differences" note="Do not rely on these figures; verify the ledger.">
-    <ul class="ticks plain">
-      {tie.flatMap(({ account, currency, differences }) =>
-        differences.map((each) => (
-          <li>
-            {`${account} of ${each.partner_id ?? 'an unknown payer'}: open items ${each.open_items} ${currency}, journal ${each.journal} ${currency}`}
-          </li>
-        )),
-      )}
-      {documents_differ.map((each) => (
-        <li>{`${each.number}: ${each.open_items} recomputed, ${each.balance} shown`}</li>
-      ))}
-    </ul>
-  </Card>
-);
 
 /** Rounding errors in the widths do not matter. */
 function Shares({ total }: { total: Aging['totals'][number] }) {

@@ -1,7 +1,7 @@
 import { AS_OF, AsOfOption, CommandContext, Definition, PresentOptions, table } from '#cli/command';
 import { showing } from '#cli/report-command';
 import { todayOf } from '#config/today';
-import { Aging, AgingRow, BUCKETS, Bucket, readAging } from '#reports/aging';
+import { Aging, AgingRow, BUCKETS, Bucket, differencesOf, payerName, readAging } from '#reports/aging';
 import { refuseFutureDay } from '#reports/future-day';
 import { preliminaryNote } from '#reports/preliminary';
 import { agingDocumentsSheet, agingSheet } from '#reports/sheets';
@@ -60,7 +60,7 @@ function describeAging(aging: Aging, detail: boolean) {
     parts.push(
       table(
         [`~${total.currency}`, ...BUCKETS.map((name) => `>${HEADINGS[name]}`)],
-        [...owing.map((row) => [named(row), ...amounts(row)]), ['total', ...amounts(total)]],
+        [...owing.map((row) => [payerName(row), ...amounts(row)]), ['total', ...amounts(total)]],
       ),
     );
     if (detail) parts.push(tableOfInvoices(aging, total.currency));
@@ -70,7 +70,7 @@ function describeAging(aging: Aging, detail: boolean) {
     parts.push(
       table(
         [`~${total.currency}`, '>open invoices', '>of which disputed', '>open credit', '>unapplied cash', '>net'],
-        [...beside.map((row) => [named(row), ...columns(row)]), ['total', ...columns(total)]],
+        [...beside.map((row) => [payerName(row), ...columns(row)]), ['total', ...columns(total)]],
       ),
     );
   }
@@ -97,19 +97,4 @@ function tableOfInvoices({ documents }: Aging, currency: string) {
       groupThousands(each.balance),
     ]),
   );
-}
-
-const named = ({ partner_id, partner_name }: { partner_id: string | null; partner_name?: string | null }) =>
-  partner_name ?? partner_id ?? '(payer unknown)';
-
-function differencesOf({ tie, documents_differ }: Aging) {
-  return [
-    ...tie.flatMap(({ account, currency, differences }) =>
-      differences.map(
-        (each) =>
-          `${account} of ${named(each)}: open items ${each.open_items} ${currency}, journal ${each.journal} ${currency}`,
-      ),
-    ),
-    ...documents_differ.map((each) => `${each.number}: ${each.open_items} recomputed, ${each.balance} shown`),
-  ];
 }
