@@ -1,4 +1,4 @@
--- Facts: SHA-256 5852484e23611b69ec3e0cc572d3dee958ca5db9e49eb4f8da2e4e939730ba65, without the role reckoner_app 1320ff6e3a1088c60930c6778204f631dfc4205deb6c9dcba6ec96aad9e62738
+-- Facts: SHA-256 9ecbb930162702f5711a19127179e217f6c50ae66eb61805400aa9d99924e8b7, without the role reckoner_app 583eecbed15e744669105407d132bd04441c75bde487068d8498999070e5a396
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -33,7 +33,7 @@ GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, 
   document_email_history, current_links, ordered_payments, payment_link_history, printed_links, bank_feeds,
   last_dispute_outcomes, live_payment_applications, live_small_differences, document_bank_charges,
   live_payment_reversals, live_credit_refunds, live_refund_matches, live_bank_bookings, bank_line_states,
-  payment_balances, unapplied_payments, payment_cash, payer_accounts, balance_changes, document_balances,
+  payment_balances, cash_changes, unapplied_payments, payment_cash, payer_accounts, balance_changes, document_balances,
   open_documents, applicable_credit, payment_history, opening_sums, opening_differences, bank_statement_breaks,
   suggested_duplicates, possible_duplicates, payment_exceptions, present_reminder_pauses, account_sources,
   account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
