@@ -37,8 +37,8 @@ export async function recordProgress(
   const ownLink = link === undefined ? undefined : await readOwnLink(tx, { provider: PROCESSOR.name, id: link });
   if (ownLink !== undefined && state !== 'expired') {
     const payments = await context.open();
-    if (state === 'ordered') await insertLinkOrder(tx, payments, ownLink, on);
-    else await insertLinkOutcome(tx, payments, ownLink, 'failed');
+    if (state === 'ordered') await insertLinkOrder(tx, payments, { ...ownLink, on });
+    else await insertLinkOutcome(tx, payments, { ...ownLink, outcome: 'failed' });
     await requestLinkChecks(tx, [ownLink.document_id]);
   }
   return { outcome: 'nothing', payment_id: null, reason };
