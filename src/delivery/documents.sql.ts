@@ -7,6 +7,7 @@ import { Instructions } from '#config/instructions';
 import {
   execute,
   executing,
+  PreparedQuery,
   prepared,
   query,
   querying,
@@ -18,6 +19,14 @@ import { EmailState } from '#mail/email';
 import { EMAIL_STATE, packed } from '#mail/outbox.sql';
 import { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 import { rowsHeader } from './rows.ts';
+
+/** A query that returns a row by the id of each document that has one. */
+const readingByDocument =
+  <Row>(sql: PreparedQuery) =>
+  async (tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, Row>> => {
+    const rows = await query<Row & { document_id: number }>(tx, sql, { documentIds });
+    return new Map(rows.map((row) => [row.document_id, row]));
+  };
 
 export type DocumentEmail = EmailState &
   Readonly<{
@@ -53,13 +62,7 @@ const DOCUMENT_EMAILS = prepared(
        SELECT * FROM emails e WHERE e.document_id = d.document_id ORDER BY e.email_id DESC LIMIT 1) AS e`,
 );
 
-export async function readDocumentEmails(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<ReadonlyMap<number, DocumentEmail>> {
-  const rows = await query<DocumentEmail>(tx, DOCUMENT_EMAILS, { documentIds });
-  return new Map(rows.map((row) => [row.document_id, row]));
-}
+export const readDocumentEmails = readingByDocument<DocumentEmail>(DOCUMENT_EMAILS);
 
 export const readDocumentEmail = async (tx: Transaction, documentId: number) =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
@@ -270,10 +273,7 @@ const PDFS = prepared(
 );
 
 /** Stored PDFs, with the data that they show in addition to the frozen documents. */
-export async function readPdfs(tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, KeptPdf>> {
-  const rows = await query<KeptPdf & { document_id: number }>(tx, PDFS, { documentIds });
-  return new Map(rows.map((row) => [row.document_id, row]));
-}
+export const readPdfs = readingByDocument<KeptPdf>(PDFS);
 
 /** The months and partners of the rows that documents bill. */
 export const readScopeOf = queryingOne<RowScope, { documentIds: readonly number[] }>(`
@@ -311,13 +311,7 @@ const ROWS = prepared(
  * The rows that each document bills, in ledger order. A credit against an invoice bills none. An invoice for missing
  * shares has one for each quote, with the billed share alone.
  */
-export async function readRowsOfDocuments(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<ReadonlyMap<number, RowsOfDocument>> {
-  const rows = await query<RowsOfDocument & { document_id: number }>(tx, ROWS, { documentIds });
-  return new Map(rows.map((row) => [row.document_id, row]));
-}
+export const readRowsOfDocuments = readingByDocument<RowsOfDocument>(ROWS);
 
 const LINES_OF_DOCUMENT = `
   SELECT ${LINE} AS line FROM billed_rows e WHERE e.document_id = :documentId ORDER BY e.entry_id`;

@@ -1,4 +1,4 @@
-import { query, querying, queryingFirst, queryOne, Transaction } from '#database/transaction';
+import { query, querying, queryingColumn, queryingFirst, queryOne, Transaction } from '#database/transaction';
 import { Candidate } from './duplicates.ts';
 import { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import { Evidence } from './evidence.ts';
@@ -82,15 +82,10 @@ export const readSmallDifferences = querying<
   FROM small_differences s JOIN documents d USING (document_id)
   WHERE s.event_id = :eventId GROUP BY d.partner_id, s.currency`);
 
-/** If a part of the given payment was reversed as a duplicate, returns the payment that it duplicates. */
-export async function readOriginal(tx: Transaction, paymentId: number) {
-  const [reversal] = await query<{ duplicate_of: number | null }>(
-    tx,
-    `SELECT duplicate_of FROM live_payment_reversals WHERE payment_id = :paymentId AND kind = 'duplicate' LIMIT 1`,
-    { paymentId },
-  );
-  return reversal?.duplicate_of ?? undefined;
-}
+/** The payments that the reversed parts of a payment duplicate. */
+export const readOriginals = queryingColumn<number, { paymentId: number }>(
+  'SELECT duplicate_of FROM live_payment_reversals WHERE payment_id = :paymentId AND duplicate_of IS NOT NULL',
+);
 
 export const readUndoneBy = querying<
   Pick<LiveApplication, 'payment_id' | 'number' | 'amount' | 'bank_charges'>,

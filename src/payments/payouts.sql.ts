@@ -1,4 +1,4 @@
-import { execute, query, querying, Transaction } from '#database/transaction';
+import { execute, query, querying, queryingValue, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
 import { REVERSALS } from './payments.sql.ts';
 import { leftOn, TakenBack, WithProcessor } from './payout-contents.ts';
@@ -121,12 +121,9 @@ export async function insertAccountPayouts(
   });
 }
 
-export async function isConnectedAccount(tx: Transaction, account: string) {
-  const found = await query(tx, `SELECT 1 FROM partner_arrangements WHERE connected_account_id = :account LIMIT 1`, {
-    account,
-  });
-  return found.length > 0;
-}
+export const isConnectedAccount = queryingValue<boolean, { account: string }>(
+  'SELECT EXISTS (SELECT FROM partner_arrangements WHERE connected_account_id = :account)',
+);
 
 export type PayoutRow = Readonly<{
   payout_id: number;

@@ -127,10 +127,9 @@ async function findPayment(tx: Transaction, identities: readonly string[]) {
   return row?.payment_id;
 }
 
-export async function wasApplied(tx: Transaction, paymentId: number) {
-  const rows = await query(tx, `SELECT FROM payment_applications WHERE payment_id = :paymentId LIMIT 1`, { paymentId });
-  return rows.length > 0;
-}
+export const wasApplied = queryingValue<boolean, { paymentId: number }>(
+  'SELECT EXISTS (SELECT FROM payment_applications WHERE payment_id = :paymentId)',
+);
 
 /** Reads refunds that were not reinstated, the latest refund first. */
 export const readRefunds = querying<

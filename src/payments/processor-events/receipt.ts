@@ -254,7 +254,7 @@ async function applyOnce(
   { caller, on }: EventContext,
   { paymentId, parts, paid }: { paymentId: number; parts: readonly Part[]; paid: PaidObject },
 ) {
-  if (await wasApplied(tx, paymentId)) return [];
+  if (await wasApplied(tx, { paymentId })) return [];
   const { field, found } = paid;
   const applied: PayableRow[] = [];
   for (const part of parts) {
