@@ -7,7 +7,6 @@ import { Instructions } from '#config/instructions';
 import {
   execute,
   executing,
-  PreparedQuery,
   prepared,
   query,
   querying,
@@ -20,13 +19,14 @@ import { EMAIL_STATE, packed } from '#mail/outbox.sql';
 import { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 import { rowsHeader } from './rows.ts';
 
-/** A query that returns a row by the id of each document that has one. */
-const readingByDocument =
-  <Row>(sql: PreparedQuery) =>
-  async (tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, Row>> => {
-    const rows = await query<Row & { document_id: number }>(tx, sql, { documentIds });
-    return new Map(rows.map((row) => [row.document_id, row]));
-  };
+type OfDocument = Readonly<{ document_id: number }>;
+type OfDocuments = Readonly<{ documentIds: readonly number[] }>;
+
+/** The rows that a query returns of documents, by the id of the document. */
+const byDocument =
+  <Row extends OfDocument>(read: (tx: Transaction, given: OfDocuments) => Promise<Row[]>) =>
+  async (tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, Row>> =>
+    new Map((await read(tx, { documentIds })).map((row) => [row.document_id, row]));
 
 export type DocumentEmail = EmailState &
   Readonly<{
@@ -62,7 +62,7 @@ const DOCUMENT_EMAILS = prepared(
        SELECT * FROM emails e WHERE e.document_id = d.document_id ORDER BY e.email_id DESC LIMIT 1) AS e`,
 );
 
-export const readDocumentEmails = readingByDocument<DocumentEmail>(DOCUMENT_EMAILS);
+export const readDocumentEmails = byDocument(querying<DocumentEmail, OfDocuments>(DOCUMENT_EMAILS));
 
 export const readDocumentEmail = async (tx: Transaction, documentId: number) =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
@@ -122,7 +122,7 @@ const LINKS = prepared(
 
 export const readPaymentLinks = querying<
   { document_id: number; provider: string; token: string; url: string },
-  { documentIds: readonly number[] }
+  OfDocuments
 >(LINKS);
 
 export type InstructionUse = Readonly<{
@@ -273,10 +273,10 @@ const PDFS = prepared(
 );
 
 /** Stored PDFs, with the data that they show in addition to the frozen documents. */
-export const readPdfs = readingByDocument<KeptPdf>(PDFS);
+export const readPdfs = byDocument(querying<KeptPdf & OfDocument, OfDocuments>(PDFS));
 
 /** The months and partners of the rows that documents bill. */
-export const readScopeOf = queryingOne<RowScope, { documentIds: readonly number[] }>(`
+export const readScopeOf = queryingOne<RowScope, OfDocuments>(`
   SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"
   FROM documents WHERE document_id = ANY (:documentIds)`);
 
@@ -288,7 +288,8 @@ const LINE = `
          concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
                 e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
                 replace(replace(e.accepted_at::text, ' ', 'T'), '+00', 'Z'), ',',
-                round(e.spot_price, minor_digits(e.currency)) || ',', round(e.partner_cut, minor_digits(e.currency)) || ',',
+                round(e.spot_price, minor_digits(e.currency)) || ',',
+                round(e.partner_cut, minor_digits(e.currency)) || ',',
                 round(e.invoice_amount, minor_digits(e.currency)), ',', csv_cell(e.order_reference), ',',
                 e.cover_from, ',', e.cover_to, ',', e.entry_id, ',', e.billed_month, ',',
                 replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, ',',
@@ -311,7 +312,7 @@ const ROWS = prepared(
  * The rows that each document bills, in ledger order. A credit against an invoice bills none. An invoice for missing
  * shares has one for each quote, with the billed share alone.
  */
-export const readRowsOfDocuments = readingByDocument<RowsOfDocument>(ROWS);
+export const readRowsOfDocuments = byDocument(querying<RowsOfDocument & OfDocument, OfDocuments>(ROWS));
 
 const LINES_OF_DOCUMENT = `
   SELECT ${LINE} AS line FROM billed_rows e WHERE e.document_id = :documentId ORDER BY e.entry_id`;

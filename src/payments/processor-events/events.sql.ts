@@ -1,5 +1,4 @@
 import {
-  execute,
   executing,
   query,
   querying,
@@ -44,13 +43,9 @@ export const readEventsForReview = querying<{ id: string; type: string; reason: 
     AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
   ORDER BY e.processor_event_id`);
 
-/** A statement that records one fact in a payment context. */
-const recording =
-  <Fact extends object>(sql: string) =>
-  (tx: Transaction, { now, eventId }: PaymentContext, fact: Fact) =>
-    execute(tx, sql, { ...fact, now, eventId });
+type Recording = Pick<PaymentContext, 'now' | 'eventId'>;
 
-export const insertEventOutcome = recording<EventOutcome & Pick<WaitingEvent, 'processor_event_id'>>(`
+export const insertEventOutcome = executing<EventOutcome & Pick<WaitingEvent, 'processor_event_id'> & Recording>(`
   INSERT INTO processor_event_outcomes (processor_event_id, outcome, payment_id, reason, recorded_at, event_id)
   VALUES (:processor_event_id, :outcome, :payment_id, :reason, :now::timestamptz, :eventId::bigint)`);
 
@@ -100,7 +95,7 @@ export async function readOwnCheckout(
 }
 
 /** Records an order, unless the order is already recorded or the checkout has ended. */
-export const insertCheckoutOrder = recording<{ checkoutId: number; on: string }>(`
+export const insertCheckoutOrder = executing<{ checkoutId: number; on: string } & Recording>(`
   INSERT INTO checkout_orders (checkout_id, ordered_on, event_id)
   VALUES (:checkoutId, :on::date, :eventId::bigint) ON CONFLICT (checkout_id) DO NOTHING`);
 
@@ -109,12 +104,14 @@ export const readDocumentsOfCheckout = queryingColumn<number, { checkoutId: numb
 );
 
 /** Records an order, unless the order is already recorded. */
-export const insertLinkOrder = recording<Pick<OwnLink, 'document_id' | 'version'> & { on: string }>(`
+export const insertLinkOrder = executing<Pick<OwnLink, 'document_id' | 'version'> & { on: string } & Recording>(`
   INSERT INTO payment_link_orders (document_id, version, ordered_on, event_id)
   VALUES (:document_id, :version, :on::date, :eventId::bigint) ON CONFLICT (document_id, version) DO NOTHING`);
 
 /** Records the outcome of a link. Later outcomes are ignored. */
-export const insertLinkOutcome = recording<Pick<OwnLink, 'document_id' | 'version'> & { outcome: 'paid' | 'failed' }>(`
+export const insertLinkOutcome = executing<
+  Pick<OwnLink, 'document_id' | 'version'> & { outcome: 'paid' | 'failed' } & Recording
+>(`
   INSERT INTO payment_link_outcomes (document_id, version, outcome, recorded_at)
   VALUES (:document_id, :version, :outcome, :now::timestamptz) ON CONFLICT (document_id, version) DO NOTHING`);
 
@@ -180,7 +177,9 @@ export async function insertDispute(tx: Transaction, { now, eventId }: PaymentCo
   return dispute_id;
 }
 
-export const insertDisputeOutcome = recording<{ disputeId: number; outcome: 'won' | 'lost' | 'closed'; on: string }>(`
+export const insertDisputeOutcome = executing<
+  { disputeId: number; outcome: 'won' | 'lost' | 'closed'; on: string } & Recording
+>(`
   INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, recorded_at, event_id)
   SELECT d.dispute_id, :outcome, greatest(:on::date, d.opened_on), :now::timestamptz, :eventId::bigint
   FROM disputes d WHERE d.dispute_id = :disputeId`);
