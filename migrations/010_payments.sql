@@ -734,6 +734,23 @@ CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1
 $$;
 
+-- Every fact that changes the unapplied cash of a payment, by the partner that owns the cash, with the columns of
+-- balance_changes.
+CREATE VIEW cash_changes (payment_id, partner_id, amount, entry_on, undone, undone_on) AS
+SELECT payment_id, partner_id, amount, entry_on, false, NULL::date FROM payments
+UNION ALL
+SELECT payment_id, from_partner_id, -amount, entry_on, false, NULL FROM payment_assignments
+UNION ALL
+SELECT payment_id, partner_id, amount, entry_on, false, NULL FROM payment_assignments
+UNION ALL
+SELECT a.payment_id, a.partner_id, -a.amount, a.entry_on, u.payment_application_id IS NOT NULL, u.entry_on
+FROM payment_applications a LEFT JOIN payment_unapplications u USING (payment_application_id)
+UNION ALL
+SELECT payment_id, partner_id, -amount, entry_on, false, NULL FROM payment_reversals
+UNION ALL
+SELECT r.payment_id, i.partner_id, r.amount, i.entry_on, false, NULL
+FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id);
+
 -- The unapplied cash on a day, by payment and partner. The day 'infinity' means now. Amounts that were undone by that
 -- day are not counted. The function is PL/pgSQL, so that each query is planned for its starting day.
 CREATE FUNCTION unapplied_cash(as_of date)
@@ -748,27 +765,11 @@ BEGIN
   FROM (
     SELECT payment_id, partner_id, amount FROM book_unapplied_cash WHERE month = books
     UNION ALL
-    SELECT payment_id, partner_id, amount FROM payments WHERE entry_on BETWEEN since AND as_of
+    SELECT payment_id, partner_id, amount FROM cash_changes
+    WHERE entry_on BETWEEN since AND as_of AND (undone_on IS NULL OR undone_on > as_of)
     UNION ALL
-    SELECT g.payment_id, moved.partner_id, moved.amount
-    FROM payment_assignments g
-    CROSS JOIN LATERAL (VALUES (g.from_partner_id, -g.amount), (g.partner_id, g.amount)) AS moved (partner_id, amount)
-    WHERE g.entry_on BETWEEN since AND as_of
-    UNION ALL
-    SELECT a.payment_id, a.partner_id, -a.amount FROM payment_applications a
-    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
-      SELECT FROM payment_unapplications u
-      WHERE u.payment_application_id = a.payment_application_id AND u.entry_on <= as_of)
-    UNION ALL
-    SELECT a.payment_id, a.partner_id, a.amount
-    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-    WHERE u.entry_on BETWEEN since AND as_of AND a.entry_on < since
-    UNION ALL
-    SELECT payment_id, partner_id, -amount FROM payment_reversals WHERE entry_on BETWEEN since AND as_of
-    UNION ALL
-    SELECT r.payment_id, i.partner_id, r.amount
-    FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
-    WHERE i.entry_on BETWEEN since AND as_of
+    SELECT payment_id, partner_id, -amount FROM cash_changes
+    WHERE undone_on BETWEEN since AND as_of AND entry_on < since
   ) AS moved
   GROUP BY payment_id, partner_id HAVING sum(amount) <> 0;
 END
@@ -802,22 +803,7 @@ CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_era
 
 -- The unapplied part of each payment by the partner that owns it.
 CREATE VIEW payment_cash AS
-SELECT payment_id, partner_id, sum(amount) AS amount
-FROM (
-  SELECT payment_id, partner_id, amount FROM payments
-  UNION ALL
-  SELECT payment_id, from_partner_id, -amount FROM payment_assignments
-  UNION ALL
-  SELECT payment_id, partner_id, amount FROM payment_assignments
-  UNION ALL
-  SELECT payment_id, partner_id, -amount FROM live_payment_applications
-  UNION ALL
-  SELECT payment_id, partner_id, -amount FROM payment_reversals
-  UNION ALL
-  SELECT r.payment_id, i.partner_id, r.amount
-  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
-) AS moved
-GROUP BY payment_id, partner_id;
+SELECT payment_id, partner_id, sum(amount) AS amount FROM cash_changes WHERE NOT undone GROUP BY payment_id, partner_id;
 
 -- The accounts that payers have paid from, with their partners. An account is learned from a payment that is applied,
 -- or whose payer was named, after the account was last forgotten. Link payments are excluded, because their money comes
@@ -1079,7 +1065,7 @@ WHERE NOT EXISTS (
     -- A statement without lines is considered only if it comes before this statement.
     AND (e.opening <> e.closing OR e.place < s.place))
   AND t.closing + (
-    SELECT coalesce(sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END), 0) FROM bank_lines l
+    SELECT coalesce(sum(signed_amount(l)), 0) FROM bank_lines l
     WHERE (l.account, l.currency) = (s.account, s.currency)
       AND l.bank_booked_on > t.last_on AND l.bank_booked_on < s.first_on) <> s.opening
   AND NOT EXISTS (
@@ -1090,7 +1076,7 @@ WHERE NOT EXISTS (
       -- The running balance. A file may begin with the oldest or with the newest line.
       SELECT e.opening + sum(m.signed) OVER (ORDER BY m.position),
              e.opening + sum(m.signed) OVER (ORDER BY m.position DESC)
-      FROM (SELECT p.position, CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END AS signed
+      FROM (SELECT p.position, signed_amount(l) AS signed
             FROM bank_statement_lines p JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
             WHERE p.bank_statement_id = e.bank_statement_id) AS m) AS inside
     WHERE (e.account, e.currency) = (s.account, s.currency) AND e.place < s.place AND e.last_on >= s.first_on
@@ -1147,7 +1133,7 @@ FROM payouts o JOIN bank_lines l USING (bank_line_id)
 WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
 UNION ALL
 SELECT 'bank_line', 'line-' || o.bank_line_id, NULL, l.currency,
-       CASE l.direction WHEN 'debit' THEN -l.amount ELSE l.amount END, l.bank_booked_on, personal(o.reason)
+       signed_amount(l), l.bank_booked_on, personal(o.reason)
 FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
 WHERE o.needs_review AND o.outcome = 'ignored'
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)

@@ -236,15 +236,10 @@ WHERE r.currency <> r.settled_currency AND s.amount <> 0;
 
 -- The entry date of every fact with a journal entry.
 CREATE VIEW entry_dates (entry_on) AS
-SELECT entry_on FROM balance_changes WHERE debit IS NOT NULL
-UNION ALL SELECT undone_on FROM balance_changes WHERE debit IS NOT NULL AND undone
-UNION ALL SELECT entry_on FROM documents
-UNION ALL SELECT entry_on FROM voids
-UNION ALL SELECT entry_on FROM payments
+SELECT entry_on FROM balance_changes
+UNION ALL SELECT undone_on FROM balance_changes WHERE undone
+UNION ALL SELECT entry_on FROM cash_changes
 UNION ALL SELECT entry_on FROM placed_payments
-UNION ALL SELECT entry_on FROM payment_assignments
-UNION ALL SELECT entry_on FROM payment_reversals
-UNION ALL SELECT entry_on FROM payment_reinstatements
 UNION ALL SELECT entry_on FROM payouts
 UNION ALL SELECT entry_on FROM payout_settlements
 UNION ALL SELECT entry_on FROM bank_bookings

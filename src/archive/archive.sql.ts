@@ -221,8 +221,9 @@ export const keepReversedSales = (tx: Transaction, eventId: number) =>
   );
 
 /** The numbers of rows of a month's partners, by the facts of its close. */
-export const readMonthPartners = (tx: Transaction, month: Month): Promise<{ partner_id: string; entries: number }[]> =>
-  query(tx, `SELECT partner_id, entries FROM month_partners WHERE month = :month ORDER BY partner_id`, { month });
+export const readMonthPartners = querying<{ partner_id: string; entries: number }, { month: Month }>(
+  'SELECT partner_id, entries FROM month_partners WHERE month = :month ORDER BY partner_id',
+);
 
 /** Whether a closed month is archived, or can be. */
 export type MonthState = Readonly<{
@@ -239,28 +240,19 @@ export type MonthState = Readonly<{
   store: string | null;
 }>;
 
-export const readMonthState = (tx: Transaction, month: Month): Promise<MonthState[]> =>
-  query(
-    tx,
-    `SELECT m.previous, m.entries, m.log_no AS first,
+export const readMonthState = querying<MonthState, { month: Month }>(
+  `SELECT m.previous, m.entries, m.log_no AS first,
             EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
             (SELECT count(*) FROM closed_months l WHERE l.month > m.month) AS later,
             m.log_no <= (SELECT coalesce(max(log_no), 0) FROM published_marks) AS published,
             (SELECT store FROM archived_months a WHERE a.month = m.month) AS store
      FROM closed_months m WHERE m.month = :month`,
-    { month },
-  );
+);
 
 /** The rows of the billing month that are in the database. */
-export async function countPresent(tx: Transaction, month: Month, previous: Month | null) {
-  const { entries } = await queryOne<{ entries: number }>(
-    tx,
-    `SELECT count(*) AS entries FROM ONLY ledger_rows
-     WHERE posted_month > coalesce(:previous, '') AND posted_month <= :month`,
-    { month, previous },
-  );
-  return entries;
-}
+export const countPresent = queryingValue<number, Readonly<{ month: Month; previous: Month | null }>>(`
+  SELECT count(*) AS entries FROM ONLY ledger_rows
+  WHERE posted_month > coalesce(:previous, '') AND posted_month <= :month`);
 
 /** Waits for transactions that have copies of archived rows, and keeps others from beginning until this one ends. */
 export const lockArchives = (tx: Transaction) => takeLock(tx, LOCKS.archives);

@@ -69,7 +69,7 @@ function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>) {
 }
 
 async function readArchivable(tx: Transaction, month: Month) {
-  const [state] = await readMonthState(tx, month);
+  const [state] = await readMonthState(tx, { month });
   if (state === undefined) throw refuse('month_not_closed', { month });
   if (!state.books_closed || state.later < LATER_MONTHS) {
     throw refuse('archive_too_early', {
@@ -111,7 +111,7 @@ export async function writeMonth(
       throw refuse('archive_incomplete', { month, store, reason });
     }
     const range = { after: previous ?? '', to: month };
-    const parts = rangesOf(await readMonthPartners(tx, month)).map((part) => ({
+    const parts = rangesOf(await readMonthPartners(tx, { month })).map((part) => ({
       ...part,
       copy: (take: Take) => copyRowLines(tx, range, part, take),
     }));
@@ -168,12 +168,19 @@ export async function archiveMonth(
   const named = context.undone ? null : files;
   const moved = await moveMonth(tx, { month, store, files: named, day: now.toISODate(), now: now.toISO(), eventId });
   failpoint('archive.moved');
-  return { month, store, entries: state.entries, moved, stay: await countPresent(tx, month, state.previous), files };
+  return {
+    month,
+    store,
+    entries: state.entries,
+    moved,
+    stay: await countPresent(tx, { month, previous: state.previous }),
+    files,
+  };
 }
 
 /** Another command may have moved the month or brought it back before this one had the locks. */
 async function refuseOtherState(tx: Transaction, month: Month, { store }: MonthState) {
-  const [now] = await readMonthState(tx, month);
+  const [now] = await readMonthState(tx, { month });
   if (now?.store === store) return;
   const reason = 'another command archived the month or brought it back meanwhile';
   throw refuse('archive_incomplete', { month, store: store ?? now?.store ?? '', reason });
@@ -186,7 +193,7 @@ export async function unarchiveMonth(
   month: Month,
 ): Promise<Pick<Moved, 'month' | 'store' | 'entries'>> {
   const { environment, actor } = context;
-  const [state] = await readMonthState(tx, month);
+  const [state] = await readMonthState(tx, { month });
   if (state === undefined) throw refuse('month_not_closed', { month });
   const { store } = state;
   if (store === null) throw refuse('month_not_archived', { month });
@@ -197,7 +204,7 @@ export async function unarchiveMonth(
   await recordEvent(tx, actor, { action: 'month.unarchive', subject: month, details: { store }, now });
   await returnMonth(tx, month);
   failpoint('archive.returned');
-  return { month, store, entries: await countPresent(tx, month, state.previous) };
+  return { month, store, entries: await countPresent(tx, { month, previous: state.previous }) };
 }
 
 /** What is wrong with archived months: all that can be found in `months`, what is lost in others. */

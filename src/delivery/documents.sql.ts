@@ -19,6 +19,15 @@ import { EMAIL_STATE, packed } from '#mail/outbox.sql';
 import { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 import { rowsHeader } from './rows.ts';
 
+type OfDocument = Readonly<{ document_id: number }>;
+type OfDocuments = Readonly<{ documentIds: readonly number[] }>;
+
+/** The rows that a query returns of documents, by the id of the document. */
+const byDocument =
+  <Row extends OfDocument>(read: (tx: Transaction, given: OfDocuments) => Promise<Row[]>) =>
+  async (tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, Row>> =>
+    new Map((await read(tx, { documentIds })).map((row) => [row.document_id, row]));
+
 export type DocumentEmail = EmailState &
   Readonly<{
     document_id: number;
@@ -53,13 +62,7 @@ const DOCUMENT_EMAILS = prepared(
        SELECT * FROM emails e WHERE e.document_id = d.document_id ORDER BY e.email_id DESC LIMIT 1) AS e`,
 );
 
-export async function readDocumentEmails(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<ReadonlyMap<number, DocumentEmail>> {
-  const rows = await query<DocumentEmail>(tx, DOCUMENT_EMAILS, { documentIds });
-  return new Map(rows.map((row) => [row.document_id, row]));
-}
+export const readDocumentEmails = byDocument(querying<DocumentEmail, OfDocuments>(DOCUMENT_EMAILS));
 
 export const readDocumentEmail = async (tx: Transaction, documentId: number) =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
@@ -119,7 +122,7 @@ const LINKS = prepared(
 
 export const readPaymentLinks = querying<
   { document_id: number; provider: string; token: string; url: string },
-  { documentIds: readonly number[] }
+  OfDocuments
 >(LINKS);
 
 export type InstructionUse = Readonly<{
@@ -270,13 +273,10 @@ const PDFS = prepared(
 );
 
 /** Stored PDFs, with the data that they show in addition to the frozen documents. */
-export async function readPdfs(tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, KeptPdf>> {
-  const rows = await query<KeptPdf & { document_id: number }>(tx, PDFS, { documentIds });
-  return new Map(rows.map((row) => [row.document_id, row]));
-}
+export const readPdfs = byDocument(querying<KeptPdf & OfDocument, OfDocuments>(PDFS));
 
 /** The months and partners of the rows that documents bill. */
-export const readScopeOf = queryingOne<RowScope, { documentIds: readonly number[] }>(`
+export const readScopeOf = queryingOne<RowScope, OfDocuments>(`
   SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"
   FROM documents WHERE document_id = ANY (:documentIds)`);
 
@@ -288,7 +288,8 @@ const LINE = `
          concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
                 e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
                 replace(replace(e.accepted_at::text, ' ', 'T'), '+00', 'Z'), ',',
-                round(e.spot_price, minor_digits(e.currency)) || ',', round(e.partner_cut, minor_digits(e.currency)) || ',',
+                round(e.spot_price, minor_digits(e.currency)) || ',',
+                round(e.partner_cut, minor_digits(e.currency)) || ',',
                 round(e.invoice_amount, minor_digits(e.currency)), ',', csv_cell(e.order_reference), ',',
                 e.cover_from, ',', e.cover_to, ',', e.entry_id, ',', e.billed_month, ',',
                 replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, ',',
@@ -311,13 +312,7 @@ const ROWS = prepared(
  * The rows that each document bills, in ledger order. A credit against an invoice bills none. An invoice for missing
  * shares has one for each quote, with the billed share alone.
  */
-export async function readRowsOfDocuments(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<ReadonlyMap<number, RowsOfDocument>> {
-  const rows = await query<RowsOfDocument & { document_id: number }>(tx, ROWS, { documentIds });
-  return new Map(rows.map((row) => [row.document_id, row]));
-}
+export const readRowsOfDocuments = byDocument(querying<RowsOfDocument & OfDocument, OfDocuments>(ROWS));
 
 const LINES_OF_DOCUMENT = `
   SELECT ${LINE} AS line FROM billed_rows e WHERE e.document_id = :documentId ORDER BY e.entry_id`;

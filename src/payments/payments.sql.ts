@@ -1,4 +1,4 @@
-import { query, querying, queryingFirst, queryOne, Transaction } from '#database/transaction';
+import { query, querying, queryingColumn, queryingFirst, queryOne, Transaction } from '#database/transaction';
 import { Candidate } from './duplicates.ts';
 import { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import { Evidence } from './evidence.ts';
@@ -82,16 +82,10 @@ export const readSmallDifferences = querying<
   FROM small_differences s JOIN documents d USING (document_id)
   WHERE s.event_id = :eventId GROUP BY d.partner_id, s.currency`);
 
-/** If a part of the given payment was reversed as a duplicate, returns the payment that it duplicates. */
-export async function readOriginal(tx: Transaction, paymentId: number) {
-  const [reversal] = await query<{ duplicate_of: number | null }>(
-    tx,
-    `SELECT r.duplicate_of FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-     WHERE r.payment_id = :paymentId AND r.kind = 'duplicate' AND i.payment_reversal_id IS NULL LIMIT 1`,
-    { paymentId },
-  );
-  return reversal?.duplicate_of ?? undefined;
-}
+/** The payments that the reversed parts of a payment duplicate. */
+export const readOriginals = queryingColumn<number, { paymentId: number }>(
+  'SELECT duplicate_of FROM live_payment_reversals WHERE payment_id = :paymentId AND duplicate_of IS NOT NULL',
+);
 
 export const readUndoneBy = querying<
   Pick<LiveApplication, 'payment_id' | 'number' | 'amount' | 'bank_charges'>,
@@ -168,6 +162,15 @@ type PaymentFilter = Readonly<{
 
 const WHO = `coalesce(personal(e.claimed_by), e.os_user)`;
 
+/** The reversals of payment `p`. */
+export const REVERSALS = `coalesce((
+              SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'code', r.code,
+                       'reason', r.reason, 'reversed_on', r.reversed_on, 'entry_on', r.entry_on,
+                       'reinstated_on', i.reinstated_on, 'duplicate_of', r.duplicate_of,
+                       'booked_to', r.booked_to) ORDER BY r.payment_reversal_id)
+              FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+              WHERE r.payment_id = p.payment_id), '[]')`;
+
 /** Reads payments. Obsolete suggestions are left out. */
 export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<PaymentRow[]> {
   return query(
@@ -187,13 +190,7 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
               LEFT JOIN small_differences s USING (payment_application_id)
               LEFT JOIN payment_unapplications u USING (payment_application_id)
               WHERE a.payment_id = p.payment_id), '[]') AS applications,
-            coalesce((
-              SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'code', r.code,
-                       'reason', r.reason, 'reversed_on', r.reversed_on, 'entry_on', r.entry_on,
-                       'reinstated_on', i.reinstated_on, 'duplicate_of', r.duplicate_of,
-                       'booked_to', r.booked_to) ORDER BY r.payment_reversal_id)
-              FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-              WHERE r.payment_id = p.payment_id), '[]') AS reversals,
+            ${REVERSALS} AS reversals,
             coalesce((
               SELECT json_agg(json_build_object('source', s.source, 'reference', personal(s.reference),
                        'recorded_at', s.recorded_at) ORDER BY s.recorded_at, s.identity)
@@ -235,7 +232,7 @@ export function readCandidates(
   return query(
     tx,
     `SELECT p.payment_id, p.method, p.currency, p.amount, b.reversed, b.stays, b.partner_id, p.received_on,
-            ${TAKEN_BACK} AS taken_back,
+            ${REVERSALS} AS taken_back,
             s."references",
             ARRAY(SELECT DISTINCT d.number FROM payment_applications a JOIN documents d USING (document_id)
                   WHERE a.payment_id = p.payment_id ORDER BY d.number) AS documents,
@@ -275,9 +272,3 @@ export const readReceived = queryingFirst<ReceivedPayment, { session: string | n
                    FROM live_payment_applications a WHERE a.payment_id = p.payment_id), '[]') AS applied
   FROM payment_sources s JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
   WHERE s.source = 'processor' AND s.reference = ANY (commitments_to(ARRAY[:session::text]))`);
-
-export const TAKEN_BACK = `coalesce((
-              SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'reversed_on', r.reversed_on,
-                       'reinstated_on', i.reinstated_on) ORDER BY r.payment_reversal_id)
-              FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-              WHERE r.payment_id = p.payment_id), '[]')`;

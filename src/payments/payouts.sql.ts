@@ -1,6 +1,6 @@
-import { execute, query, querying, Transaction } from '#database/transaction';
+import { execute, query, querying, queryingValue, Transaction } from '#database/transaction';
 import { PaymentContext } from './context.ts';
-import { TAKEN_BACK } from './payments.sql.ts';
+import { REVERSALS } from './payments.sql.ts';
 import { leftOn, TakenBack, WithProcessor } from './payout-contents.ts';
 
 /** Returns the ids of the payouts, by bank line id. */
@@ -121,12 +121,9 @@ export async function insertAccountPayouts(
   });
 }
 
-export async function isConnectedAccount(tx: Transaction, account: string) {
-  const found = await query(tx, `SELECT 1 FROM partner_arrangements WHERE connected_account_id = :account LIMIT 1`, {
-    account,
-  });
-  return found.length > 0;
-}
+export const isConnectedAccount = queryingValue<boolean, { account: string }>(
+  'SELECT EXISTS (SELECT FROM partner_arrangements WHERE connected_account_id = :account)',
+);
 
 export type PayoutRow = Readonly<{
   payout_id: number;
@@ -172,7 +169,7 @@ export async function readWithProcessor(tx: Transaction, currency: string, day: 
     taken_back: TakenBack[];
   }>(
     tx,
-    `SELECT p.payment_id, p.currency, p.amount, p.received_on, ${TAKEN_BACK} AS taken_back
+    `SELECT p.payment_id, p.currency, p.amount, p.received_on, ${REVERSALS} AS taken_back
      FROM payments p
      WHERE p.method = 'link' AND p.account = '' AND p.currency = :currency
        AND NOT EXISTS (SELECT FROM payout_payments o WHERE o.payment_id = p.payment_id)

@@ -28,7 +28,7 @@ import {
   LiveApplication,
   PaymentState,
   readLiveApplications,
-  readOriginal,
+  readOriginals,
   readState,
   readStates,
   readUndoneBy,
@@ -210,7 +210,7 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
   if (other.partner_id !== null && state.partner_id !== null && other.partner_id !== state.partner_id)
     return `belongs to ${other.partner_id}, and payment ${state.payment_id} to ${state.partner_id}`;
   if (!other.stays) return 'is itself reversed: name the payment that stays';
-  const original = await readOriginal(tx, other.payment_id);
+  const [original] = await readOriginals(tx, { paymentId: other.payment_id });
   return original === undefined ? undefined : `is itself, in part, a duplicate of payment ${original}`;
 }
 

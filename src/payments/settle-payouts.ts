@@ -67,7 +67,7 @@ async function accountPayoutOf(
   caller: Caller,
   { payoutId, account, payout }: SettleRequest & { account: string },
 ) {
-  if (!(await isConnectedAccount(tx, account))) {
+  if (!(await isConnectedAccount(tx, { account }))) {
     throw notSettled(payoutId, `no partner has ever had the account ${account}`);
   }
   const found = (await readAccountPayouts(tx, { now: caller.environment.now().toISO() })).filter(

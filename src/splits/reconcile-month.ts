@@ -143,7 +143,7 @@ export async function reconcileMonth(
     quoteIds: owed.map((each) => each.quote_id),
   });
   const unknown = unmatched.filter((each) => each.of_month);
-  const statements = await readStatements(tx, month);
+  const statements = await readStatements(tx, { month });
   const payouts = (await readPayoutStates(tx, interval)).map((state) => monthPayout(state, now));
   const notPaidOut = await readNotPaidOut(tx, { ...interval, afterDays: PAID_OUT_WITHIN_DAYS });
   const exceptions = [

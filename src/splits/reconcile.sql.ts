@@ -1,4 +1,4 @@
-import { query, querying, queryingColumn, queryingOne, queryOne, Transaction } from '#database/transaction';
+import { querying, queryingColumn, queryingOne, queryOne, Transaction } from '#database/transaction';
 import { Month } from '#month';
 
 /** The expected and received amounts of a quote over its whole life, in its currency. */
@@ -348,16 +348,11 @@ export const readStatementMonths = queryingColumn<Month, { months: number }>(`
   ORDER BY month`);
 
 /** Reads the statements of a month. `invoice_amount` is the amount that should be routed. */
-export function readStatements(
-  tx: Transaction,
-  month: Month,
-): Promise<{ partner_id: string; currency: string; number: string; invoice_amount: string }[]> {
-  return query(
-    tx,
-    `SELECT d.partner_id, d.currency, d.number, d.invoice_amount::text
-     FROM live_documents d
-     WHERE d.month = :month AND d.document = 'statement' AND d.purpose = 'month'
-     ORDER BY d.partner_id, d.currency`,
-    { month },
-  );
-}
+export const readStatements = querying<
+  { partner_id: string; currency: string; number: string; invoice_amount: string },
+  { month: Month }
+>(`
+  SELECT d.partner_id, d.currency, d.number, d.invoice_amount::text
+  FROM live_documents d
+  WHERE d.month = :month AND d.document = 'statement' AND d.purpose = 'month'
+  ORDER BY d.partner_id, d.currency`);

@@ -28,7 +28,6 @@ const NEVER_NULL: Readonly<Record<string, string>> = {
   'src/documents/emails.sql.ts reason': 'the statement sets it',
   'src/payments/remind.sql.ts due_on': 'an invoice has one',
   'src/payments/remind.sql.ts partner_id': 'a reminder has one',
-  'src/payments/payments.sql.ts duplicate_of': 'a reversal of the kind "duplicate" has one',
 };
 
 const isExcepted = ({ place, source }: { place: string; source: string }): boolean => {

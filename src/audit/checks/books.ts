@@ -14,21 +14,9 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   -- Voids are applied below: a void document is never open, regardless of what was applied to it or released.
   SELECT document_id, undone_on, -amount FROM balance_changes WHERE undone AND changes <> 'amount_due'
 ), of_cash (id, partner_id, entry_on, amount) AS (
-  SELECT payment_id, partner_id, entry_on, amount FROM payments
+  SELECT payment_id, partner_id, entry_on, amount FROM cash_changes
   UNION ALL
-  SELECT payment_id, from_partner_id, entry_on, -amount FROM payment_assignments
-  UNION ALL
-  SELECT payment_id, partner_id, entry_on, amount FROM payment_assignments
-  UNION ALL
-  SELECT payment_id, partner_id, entry_on, -amount FROM payment_applications
-  UNION ALL
-  SELECT a.payment_id, a.partner_id, u.entry_on, a.amount
-  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  UNION ALL
-  SELECT payment_id, partner_id, entry_on, -amount FROM payment_reversals
-  UNION ALL
-  SELECT r.payment_id, i.partner_id, i.entry_on, r.amount
-  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+  SELECT payment_id, partner_id, undone_on, -amount FROM cash_changes WHERE undone
 ), moved AS (
   -- Grouped by the month of the books. The first month includes everything before it, and no later month is missing.
   SELECT 'document' AS what, id, NULL AS partner_id,

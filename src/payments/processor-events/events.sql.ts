@@ -1,5 +1,4 @@
 import {
-  execute,
   executing,
   query,
   querying,
@@ -44,19 +43,11 @@ export const readEventsForReview = querying<{ id: string; type: string; reason: 
     AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
   ORDER BY e.processor_event_id`);
 
-export async function insertEventOutcome(
-  tx: Transaction,
-  { now, eventId }: PaymentContext,
-  event: WaitingEvent,
-  outcome: EventOutcome,
-) {
-  await execute(
-    tx,
-    `INSERT INTO processor_event_outcomes (processor_event_id, outcome, payment_id, reason, recorded_at, event_id)
-     VALUES (:id, :outcome, :payment_id, :reason, :now::timestamptz, :eventId::bigint)`,
-    { id: event.processor_event_id, ...outcome, now, eventId },
-  );
-}
+type Recording = Pick<PaymentContext, 'now' | 'eventId'>;
+
+export const insertEventOutcome = executing<EventOutcome & Pick<WaitingEvent, 'processor_event_id'> & Recording>(`
+  INSERT INTO processor_event_outcomes (processor_event_id, outcome, payment_id, reason, recorded_at, event_id)
+  VALUES (:processor_event_id, :outcome, :payment_id, :reason, :now::timestamptz, :eventId::bigint)`);
 
 export type OwnLink = Readonly<{
   document_id: number;
@@ -104,52 +95,25 @@ export async function readOwnCheckout(
 }
 
 /** Records an order, unless the order is already recorded or the checkout has ended. */
-export async function insertCheckoutOrder(
-  tx: Transaction,
-  { eventId }: PaymentContext,
-  { checkoutId, on }: { checkoutId: number; on: string },
-) {
-  await execute(
-    tx,
-    `INSERT INTO checkout_orders (checkout_id, ordered_on, event_id)
-     VALUES (:checkoutId, :on::date, :eventId::bigint) ON CONFLICT (checkout_id) DO NOTHING`,
-    { checkoutId, on, eventId },
-  );
-}
+export const insertCheckoutOrder = executing<{ checkoutId: number; on: string } & Recording>(`
+  INSERT INTO checkout_orders (checkout_id, ordered_on, event_id)
+  VALUES (:checkoutId, :on::date, :eventId::bigint) ON CONFLICT (checkout_id) DO NOTHING`);
 
 export const readDocumentsOfCheckout = queryingColumn<number, { checkoutId: number }>(
   `SELECT document_id FROM checkout_invoices WHERE checkout_id = :checkoutId ORDER BY position`,
 );
 
 /** Records an order, unless the order is already recorded. */
-export async function insertLinkOrder(
-  tx: Transaction,
-  { eventId }: PaymentContext,
-  { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
-  on: string,
-) {
-  await execute(
-    tx,
-    `INSERT INTO payment_link_orders (document_id, version, ordered_on, event_id)
-     VALUES (:documentId, :version, :on::date, :eventId::bigint) ON CONFLICT (document_id, version) DO NOTHING`,
-    { documentId, version, on, eventId },
-  );
-}
+export const insertLinkOrder = executing<Pick<OwnLink, 'document_id' | 'version'> & { on: string } & Recording>(`
+  INSERT INTO payment_link_orders (document_id, version, ordered_on, event_id)
+  VALUES (:document_id, :version, :on::date, :eventId::bigint) ON CONFLICT (document_id, version) DO NOTHING`);
 
 /** Records the outcome of a link. Later outcomes are ignored. */
-export async function insertLinkOutcome(
-  tx: Transaction,
-  { now }: PaymentContext,
-  { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
-  outcome: 'paid' | 'failed',
-) {
-  await execute(
-    tx,
-    `INSERT INTO payment_link_outcomes (document_id, version, outcome, recorded_at)
-     VALUES (:documentId, :version, :outcome, :now::timestamptz) ON CONFLICT (document_id, version) DO NOTHING`,
-    { documentId, version, outcome, now },
-  );
-}
+export const insertLinkOutcome = executing<
+  Pick<OwnLink, 'document_id' | 'version'> & { outcome: 'paid' | 'failed' } & Recording
+>(`
+  INSERT INTO payment_link_outcomes (document_id, version, outcome, recorded_at)
+  VALUES (:document_id, :version, :outcome, :now::timestamptz) ON CONFLICT (document_id, version) DO NOTHING`);
 
 async function findPayment(tx: Transaction, identities: readonly string[]) {
   const [row] = await query<{ payment_id: number }>(
@@ -160,10 +124,9 @@ async function findPayment(tx: Transaction, identities: readonly string[]) {
   return row?.payment_id;
 }
 
-export async function wasApplied(tx: Transaction, paymentId: number) {
-  const rows = await query(tx, `SELECT FROM payment_applications WHERE payment_id = :paymentId LIMIT 1`, { paymentId });
-  return rows.length > 0;
-}
+export const wasApplied = queryingValue<boolean, { paymentId: number }>(
+  'SELECT EXISTS (SELECT FROM payment_applications WHERE payment_id = :paymentId)',
+);
 
 /** Reads refunds that were not reinstated, the latest refund first. */
 export const readRefunds = querying<
@@ -171,8 +134,8 @@ export const readRefunds = querying<
   { paymentId: number }
 >(`
   SELECT r.payment_reversal_id, r.identity, r.amount
-  FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-  WHERE r.payment_id = :paymentId AND r.kind = 'refunded' AND i.payment_reversal_id IS NULL
+  FROM live_payment_reversals r
+  WHERE r.payment_id = :paymentId AND r.kind = 'refunded'
   ORDER BY r.payment_reversal_id DESC`);
 
 /** Reads events about a payment. Events whose data is erased are left out. */
@@ -214,19 +177,12 @@ export async function insertDispute(tx: Transaction, { now, eventId }: PaymentCo
   return dispute_id;
 }
 
-export async function insertDisputeOutcome(
-  tx: Transaction,
-  { now, eventId }: PaymentContext,
-  { disputeId, outcome, on }: { disputeId: number; outcome: 'won' | 'lost' | 'closed'; on: string },
-) {
-  await execute(
-    tx,
-    `INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, recorded_at, event_id)
-     SELECT d.dispute_id, :outcome, greatest(:on::date, d.opened_on), :now::timestamptz, :eventId::bigint
-     FROM disputes d WHERE d.dispute_id = :disputeId`,
-    { disputeId, outcome, on, now, eventId },
-  );
-}
+export const insertDisputeOutcome = executing<
+  { disputeId: number; outcome: 'won' | 'lost' | 'closed'; on: string } & Recording
+>(`
+  INSERT INTO dispute_outcomes (dispute_id, outcome, decided_on, recorded_at, event_id)
+  SELECT d.dispute_id, :outcome, greatest(:on::date, d.opened_on), :now::timestamptz, :eventId::bigint
+  FROM disputes d WHERE d.dispute_id = :disputeId`);
 
 export async function paymentOf(
   tx: Transaction,

@@ -49,7 +49,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
       }
       if (outcome.outcome === 'effect') counts.effects += 1;
       if (outcome.outcome === 'nothing') counts.without_effect += 1;
-      await insertEventOutcome(tx, await open(), event, outcome);
+      await insertEventOutcome(tx, { ...(await open()), ...event, ...outcome });
     }
     waiting = round.filter((event) => reasons.has(event));
     progress = waiting.length < round.length;

@@ -185,7 +185,7 @@ async function record(
   if (paid?.checkoutId !== undefined) {
     await insertEnding(tx, { checkoutId: paid.checkoutId, why: 'paid', now: payments.now });
   }
-  if (paid?.link !== undefined) await insertLinkOutcome(tx, payments, paid.link, 'paid');
+  if (paid?.link !== undefined) await insertLinkOutcome(tx, { ...payments, ...paid.link, outcome: 'paid' });
   if (known !== undefined && applied.length === 0) {
     return { outcome: 'nothing', payment_id: paymentId, reason: `payment ${paymentId} is already recorded` };
   }
@@ -254,7 +254,7 @@ async function applyOnce(
   { caller, on }: EventContext,
   { paymentId, parts, paid }: { paymentId: number; parts: readonly Part[]; paid: PaidObject },
 ) {
-  if (await wasApplied(tx, paymentId)) return [];
+  if (await wasApplied(tx, { paymentId })) return [];
   const { field, found } = paid;
   const applied: PayableRow[] = [];
   for (const part of parts) {

@@ -56,7 +56,7 @@ export async function recordDispute(
   if (withdraws) await withdraw(tx, payments, { identity, payment, fact, on });
   const decided = fact.state === 'won' || fact.state === 'lost' || fact.state === 'closed' ? fact.state : undefined;
   if (decided !== undefined) {
-    await insertDisputeOutcome(tx, payments, { disputeId, outcome: decided, on });
+    await insertDisputeOutcome(tx, { ...payments, disputeId, outcome: decided, on });
     if (decided !== 'lost' && before?.payment_reversal_id != null && !before.reinstated) {
       await reinstate(tx, payments, before.payment_reversal_id, on);
     }

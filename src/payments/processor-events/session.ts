@@ -29,7 +29,7 @@ export async function recordProgress(
   if (own !== undefined) {
     const { checkout_id: checkoutId } = own;
     const payments = await context.open();
-    if (state === 'ordered') await insertCheckoutOrder(tx, payments, { checkoutId, on });
+    if (state === 'ordered') await insertCheckoutOrder(tx, { ...payments, checkoutId, on });
     else await insertEnding(tx, { checkoutId, why: state, now: payments.now });
     // The invoices' own links are closed while a debit is in progress, and created again if the debit fails.
     await requestLinkChecks(tx, await readDocumentsOfCheckout(tx, { checkoutId }));
@@ -37,8 +37,8 @@ export async function recordProgress(
   const ownLink = link === undefined ? undefined : await readOwnLink(tx, { provider: PROCESSOR.name, id: link });
   if (ownLink !== undefined && state !== 'expired') {
     const payments = await context.open();
-    if (state === 'ordered') await insertLinkOrder(tx, payments, ownLink, on);
-    else await insertLinkOutcome(tx, payments, ownLink, 'failed');
+    if (state === 'ordered') await insertLinkOrder(tx, { ...payments, ...ownLink, on });
+    else await insertLinkOutcome(tx, { ...payments, ...ownLink, outcome: 'failed' });
     await requestLinkChecks(tx, [ownLink.document_id]);
   }
   return { outcome: 'nothing', payment_id: null, reason };
