@@ -27,7 +27,7 @@ async function readRows(tx: Transaction, asked: ListQuery<Filter>): Promise<Row[
 
 export const movements = defineList({
   command: 'report movements',
-  summary: 'List the facts behind the roll-forward, with their documents and payments',
+  summary: 'List the movements of the roll-forward with their documents and payments',
   title: 'Movements',
   one: 'movement',
   none: 'No balance of a partner has changed yet.',

@@ -46,18 +46,15 @@ export const readOpenSums = (
     asked,
   );
 
-/** An amount of a currency: received in a week, or billed if `week` is null. */
-export type Flow = Readonly<{ currency: string; week: string | null; amount: string }>;
+/** The cash of a currency that was received in a week. */
+export type Flow = Readonly<{ currency: string; week: string; amount: string }>;
 
 /** The payer to whom a payment belongs now. Only asked for readers of some partners. */
 const IN_SCOPE = `(:scope::text[] IS NULL
        OR (SELECT b.partner_id FROM payment_balances b WHERE b.payment_id = p.payment_id) = ANY (:scope::text[]))`;
 
-/** Cash received since a day, less what was reversed of it, and what was billed since a day, less credit notes. */
-export const readFlows = (
-  tx: Transaction,
-  asked: Asked & { receivedFrom: string; billedFrom: string },
-): Promise<Flow[]> =>
+/** Cash received since a day, less what was reversed of it. */
+export const readFlows = (tx: Transaction, asked: Asked & { receivedFrom: string }): Promise<Flow[]> =>
   query(
     tx,
     `SELECT p.currency, date_trunc('week', p.received_on)::date AS week,
@@ -68,14 +65,7 @@ export const readFlows = (
      -- A payment is never entered before it is received, and entry_on has the index.
      WHERE p.entry_on >= :receivedFrom::date AND p.received_on BETWEEN :receivedFrom::date AND :today::date
        AND p.source <> 'opening' AND ${IN_SCOPE}
-     GROUP BY 1, 2
-     UNION ALL
-     SELECT currency, NULL, sum(CASE document WHEN 'invoice' THEN gross ELSE -gross END)::text
-     FROM live_documents
-     WHERE document <> 'statement' AND issued_on BETWEEN :billedFrom::date AND :today::date
-       AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
-     GROUP BY currency
-     ORDER BY 1, 2`,
+     GROUP BY 1, 2 ORDER BY 1, 2`,
     asked,
   );
 

@@ -12,7 +12,7 @@ export const define: Definition = (report, action) => {
   showing(
     report
       .command('bank-reconciliation')
-      .description('How the books lead to the balance of each bank account; exit 4 if one does not tie')
+      .description('Reconcile each bank account with the books; exit 4 if one does not tie')
       .option('--account <account>', 'only this bank account')
       .option('--on <YYYY-MM-DD>', 'the day (default: today)', dateArgument('--on')),
     action,

@@ -10,7 +10,7 @@ export const define: Definition = (report, action) => {
     report
       .command('close')
       .argument('[month]', 'a closed month (default: the latest)', monthArgument('month'))
-      .description('What a close issued, compared with the month before; exit 4 if e-mails are held'),
+      .description('Compare a close with the month before; exit 4 if e-mails are held'),
     action,
     reportClose,
   );

@@ -26,14 +26,14 @@ export const define: Definition = (report, action) => {
     report
       .command('tax')
       .description(
-        'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
+        'Show the tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
       )
       .option('--month <month>', 'the tax of this month (default: the current one)', monthArgument('--month'))
-      .option('--from <YYYY-MM-DD>', 'instead of --month: from this date', dateArgument('--from'))
-      .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to'))
+      .option('--from <YYYY-MM-DD>', 'the first day, instead of --month', dateArgument('--from'))
+      .option('--to <YYYY-MM-DD>', 'the last day', dateArgument('--to'))
       .option(
         '--basis <basis>',
-        'tax-point (default): the tax of the sales of the period; issued: of the documents issued in it',
+        'tax-point (default): the tax of the sales of the period; issued: of its documents',
         choiceArgument('--basis', TAX_BASES),
       ),
     action,

@@ -10,10 +10,10 @@ export const define: Definition = (report, action) => {
   showing(
     report
       .command('trial-balance')
-      .description('The balance of every account; exit 4 if debits and credits differ')
+      .description('Show the balance of every account; exit 4 if debits and credits differ')
       .option('--detail', 'divide accounts by partner, policy and bank account')
       .option(...AS_OF)
-      .option('--rates <file>', 'also show the balances in one currency, at the rates of this file'),
+      .option('--rates <file>', 'also convert the balances at the rates in this file'),
     action,
     reportTrialBalance,
   );

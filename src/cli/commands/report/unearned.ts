@@ -9,7 +9,7 @@ export const define: Definition = (report, action) => {
   showing(
     report
       .command('unearned')
-      .description('Sales that are not earned yet, by partner and policy; exit 4 if they do not tie to the journal')
+      .description('Show unearned sales by partner and policy; exit 4 if they do not tie to the journal')
       .option(...AS_OF),
     action,
     reportUnearned,
