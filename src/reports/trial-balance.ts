@@ -5,8 +5,6 @@ import { table } from '#text-table';
 import { Amount, compare, dateName, groupThousands } from '#values';
 import { Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
-import { describePresentation, Presentation, presented, sidesOf } from './presentation.ts';
-import { Rates } from './rates.ts';
 
 export type TrialBalance = BooksOfDay &
   Readonly<{
@@ -19,24 +17,21 @@ export type TrialBalance = BooksOfDay &
     }>[];
     totals: readonly Readonly<{ currency: string; debit: string; credit: string }>[];
     balanced: boolean;
-    presentation?: Presentation;
   }>;
 
-/**
- * Lists control accounts or, with `detail`, every subaccount (partner, policy or bank account). Refusal: rates_missing.
- */
+/** Lists control accounts or, with `detail`, every subaccount (partner, policy or bank account). */
 export async function readTrialBalance(
   tx: Transaction,
-  {
-    asOf,
-    today,
-    detail,
-    rates,
-  }: { asOf?: string | undefined; today: string; detail: boolean; rates?: Rates | undefined },
+  { asOf, today, detail }: { asOf?: string | undefined; today: string; detail: boolean },
 ): Promise<TrialBalance> {
   const day = asOf ?? (await readPresentDay(tx, today));
-  const trial = { ...trialBalanceOf(day, await readBalances(tx, day), detail), ...(await readBooksOfDay(tx, day)) };
-  return rates === undefined ? trial : { ...trial, presentation: presented(trial.accounts, rates) };
+  return { ...trialBalanceOf(day, await readBalances(tx, day), detail), ...(await readBooksOfDay(tx, day)) };
+}
+
+/** The debit and credit of an amount; one of the two is zero. */
+function sidesOf(amount: Amount) {
+  const zero = Amount.zero(amount.currency);
+  return amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero };
 }
 
 /**
@@ -89,7 +84,7 @@ export const trialTable = ({ accounts }: TrialBalance, { currency, debit, credit
 
 /** The trial balance as text and tables. If a width is given, account names are shortened to fit. */
 export function describeTrialBalance(trial: TrialBalance, width?: number) {
-  const { as_of, accounts, totals, balanced, presentation } = trial;
+  const { as_of, accounts, totals, balanced } = trial;
   if (accounts.length === 0)
     return [`All accounts are zero as of ${dateName(as_of)}.`, ...preliminaryNote(trial)].join('\n');
   const parts = totals.map((total) => {
@@ -99,7 +94,6 @@ export function describeTrialBalance(trial: TrialBalance, width?: number) {
   const verdict = balanced
     ? 'Debits equal credits in every currency.'
     : 'DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; verify the ledger.';
-  const inOne = presentation === undefined ? [] : [describePresentation(presentation, as_of, width)];
   const title = [`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n');
-  return [title, ...parts, ...inOne, verdict].join('\n\n');
+  return [title, ...parts, verdict].join('\n\n');
 }

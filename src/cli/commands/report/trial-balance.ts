@@ -2,7 +2,6 @@ import { AS_OF, AsOfOption, CommandContext, Definition, outputWidth, PresentOpti
 import { showing } from '#cli/report-command';
 import { todayOf } from '#config/today';
 import { refuseFutureDay } from '#reports/future-day';
-import { readRates } from '#reports/rates';
 import { trialBalanceSheet } from '#reports/sheets';
 import { describeTrialBalance, readTrialBalance } from '#reports/trial-balance';
 
@@ -12,8 +11,7 @@ export const define: Definition = (report, action) => {
       .command('trial-balance')
       .description('Show the balance of every account; exit 4 if debits and credits differ')
       .option('--detail', 'divide accounts by partner, policy and bank account')
-      .option(...AS_OF)
-      .option('--rates <file>', 'also convert the balances at the rates in this file'),
+      .option(...AS_OF),
     action,
     reportTrialBalance,
   );
@@ -21,11 +19,10 @@ export const define: Definition = (report, action) => {
 
 async function reportTrialBalance(
   context: CommandContext,
-  options: PresentOptions & AsOfOption & { detail?: boolean; rates?: string },
+  options: PresentOptions & AsOfOption & { detail?: boolean },
 ) {
   const { database } = context;
-  const rates = options.rates === undefined ? undefined : readRates(options.rates);
-  const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false, rates };
+  const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
   const trial = await database.reading(async (tx) => {
     await refuseFutureDay(tx, question.asOf, question.today);
     return readTrialBalance(tx, question);
