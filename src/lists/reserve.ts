@@ -88,7 +88,7 @@ async function readRows(tx: Transaction, { filter, scope, today, context }: List
       ...{ open: open.toString(), net: open.minus(of('credit')).toString(), billed: sold.toString() },
       rates: rates && BUCKETS.map((bucket) => rates[bucket]).join(BETWEEN),
       reserve: rates && Amount.sum(currency, BUCKETS, (bucket) => of(bucket).atPercent(rates[bucket])).toString(),
-      days_sales_outstanding: days === null ? null : daysSalesOutstanding(open, { amount: billed, days }),
+      days_sales_outstanding: daysSalesOutstanding(open, { amount: billed, days }),
     };
   });
 }

@@ -2,8 +2,6 @@
  * Days sales outstanding: open invoices ÷ what the last three billed months billed × the days of these months. A document
  * belongs to the month that it bills, not to its day of issue, so the result is independent of the day of the close.
  */
-import { query, Transaction } from '#database/transaction';
-import { Scope } from '#people/scope';
 import { Amount } from '#values';
 
 export const DSO_FORMULA =
@@ -28,21 +26,12 @@ export const BILLED = `billed_days AS (
        GROUP BY d.partner_id, d.currency
      )`;
 
-export type Billed = Readonly<{ currency: string; amount: string; days: number }>;
-
-/** What these partners were billed, by currency. */
-export const readBilled = (tx: Transaction, asked: { asOf: string; scope: Scope }): Promise<Billed[]> =>
-  query(
-    tx,
-    `WITH ${BILLED}
-     SELECT currency, sum(amount)::text AS amount, days FROM billed CROSS JOIN billed_days
-     WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[]) GROUP BY currency, days`,
-    asked,
-  );
+/** `days` are those of the billed months; null before the first. */
+export type Billed = Readonly<{ amount: string; days: number | null }>;
 
 /** Null if nothing was billed. */
-export function daysSalesOutstanding(open: Amount, billed: Pick<Billed, 'amount' | 'days'> | undefined) {
-  if (billed === undefined) return null;
+export function daysSalesOutstanding(open: Amount, billed: Billed | undefined) {
+  if (!billed?.days) return null;
   const amount = Amount.of(billed.amount, open.currency);
   return amount.isPositive() ? open.partsOf(amount, billed.days) : null;
 }

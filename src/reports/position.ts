@@ -9,7 +9,7 @@ import { Scope } from '#people/scope';
 import { columnsOf, Sheet } from '#sheet';
 import { table } from '#text-table';
 import { Amount, addDays, compare, dateName, groupThousands, plural, workingDaysFrom } from '#values';
-import { Billed, daysSalesOutstanding, readBilled } from './days-sales-outstanding.ts';
+import { daysSalesOutstanding } from './days-sales-outstanding.ts';
 import { ChangeKind, Flow, OpenSum, readChanges, readFlows, readOpenSums } from './position.sql.ts';
 
 /** The weeks shown before and from this week, this week included. */
@@ -62,11 +62,10 @@ export async function readPosition(
   const [first, last] = [weeks[0] as string, weeks.at(-1) as string];
   const sums = await readOpenSums(tx, { scope, today, lastWeek: last, partners: TOP_PARTNERS });
   const flows = await readFlows(tx, { scope, today, receivedFrom: first });
-  const billed = await readBilled(tx, { asOf: today, scope });
   const from = since ?? workingDaysFrom(today, -1);
   const start = DateTime.fromISO(from, { zone: settings.time_zone }).toISO() as string;
   const changes = await readChanges(tx, { since: start, scope });
-  return { today, since: from, changes: changesOf(changes), currencies: currenciesOf(sums, flows, billed, weeks) };
+  return { today, since: from, changes: changesOf(changes), currencies: currenciesOf(sums, flows, weeks) };
 }
 
 function changesOf(rows: Awaited<ReturnType<typeof readChanges>>): Change[] {
@@ -82,13 +81,8 @@ function changesOf(rows: Awaited<ReturnType<typeof readChanges>>): Change[] {
 }
 
 /** The currency with the most open documents comes first. Amounts in different currencies cannot be ranked. */
-function currenciesOf(
-  sums: readonly OpenSum[],
-  flows: readonly Flow[],
-  billed: readonly Billed[],
-  weeks: readonly string[],
-): CurrencyPosition[] {
-  const currencies = [...new Set([...sums, ...flows, ...billed].map(({ currency }) => currency))];
+function currenciesOf(sums: readonly OpenSum[], flows: readonly Flow[], weeks: readonly string[]): CurrencyPosition[] {
+  const currencies = [...new Set([...sums, ...flows].map(({ currency }) => currency))];
   return currencies
     .map((currency) => {
       const own = sums.filter((each) => each.currency === currency);
@@ -96,20 +90,13 @@ function currenciesOf(
         currency,
         own,
         flows.filter((each) => each.currency === currency),
-        billed.find((each) => each.currency === currency),
         weeks,
       );
     })
     .sort((one, other) => other.open_documents - one.open_documents || compare(one.currency, other.currency));
 }
 
-function currencyOf(
-  currency: string,
-  sums: readonly OpenSum[],
-  flows: readonly Flow[],
-  billed: Billed | undefined,
-  weeks: readonly string[],
-) {
+function currencyOf(currency: string, sums: readonly OpenSum[], flows: readonly Flow[], weeks: readonly string[]) {
   const money = (amount = '0') => Amount.of(amount, currency).toString();
   const total = sums.find(({ of }) => of === 'currency');
   const due = sums.filter(({ of }) => of === 'week');
@@ -119,7 +106,10 @@ function currencyOf(
   return {
     ...{ currency, open_documents: total?.documents ?? 0, open: open.toString() },
     ...{ overdue: money(total?.overdue), credit: money(total?.credit) },
-    days_sales_outstanding: daysSalesOutstanding(open, billed),
+    days_sales_outstanding: daysSalesOutstanding(
+      open,
+      flows.find(({ week }) => week === null),
+    ),
     received: byWeek(flows, weeks.slice(0, WEEKS)),
     expected: byWeek(
       due.map((each) => ({ week: each.week, amount: each.open })),
