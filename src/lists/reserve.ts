@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { query, Transaction } from '#database/transaction';
 import { BUCKETS, Bucket, readAging } from '#reports/aging';
-import { BILLED, daysSalesOutstanding } from '#reports/days-sales-outstanding';
+import { BILLED, daysSalesOutstanding } from '#reports/days-sales-outstanding.sql';
 import { refuseFutureDay } from '#reports/future-day';
 import { GROUPED, Group, RollForwardScope, SELECTED, WITH_PAYERS } from '#reports/roll-forward.sql';
 import { Amount, minorDigits, names } from '#values';

@@ -1,6 +1,6 @@
 import { query, Transaction } from '#database/transaction';
 import { Scope } from '#people/scope';
-import { BILLED, Billed } from './days-sales-outstanding.ts';
+import { BILLED, Billed } from './days-sales-outstanding.sql.ts';
 
 type Asked = Readonly<{ scope: Scope; today: string }>;
 

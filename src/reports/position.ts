@@ -9,7 +9,7 @@ import { Scope } from '#people/scope';
 import { columnsOf, Sheet } from '#sheet';
 import { table } from '#text-table';
 import { Amount, addDays, compare, dateName, groupThousands, plural, workingDaysFrom } from '#values';
-import { daysSalesOutstanding } from './days-sales-outstanding.ts';
+import { daysSalesOutstanding } from './days-sales-outstanding.sql.ts';
 import { ChangeKind, Flow, OpenSum, readChanges, readFlows, readOpenSums } from './position.sql.ts';
 
 /** The weeks shown before and from this week, this week included. */
