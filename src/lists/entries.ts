@@ -136,6 +136,7 @@ of 'export gl'.`,
   terminal: names('entry_on document account partner_name currency debit credit'),
   page: names('entry_on entry document account to_account partner_name currency debit credit'),
   summed: ['debit', 'credit'],
+  whole: true,
   key: ({ key }) => key,
   keyed: 'text',
   read: async (tx: Transaction, asked: ListQuery<Filter, 'entry_on'>) =>

@@ -58,6 +58,8 @@ export const movements = defineList({
   terminal: names('entry_on dated_on partner_name movement activity amount currency'),
   page: names('entry_on activity partner_name movement dated_on amount'),
   summed: ['amount'],
+  totalled: 'partner_name',
+  whole: true,
   key: ({ key }) => key,
   keyed: 'text',
   read: async (tx: Transaction, asked: ListQuery<Filter, 'entry_on'>) =>
