@@ -138,15 +138,6 @@ export class Amount {
     return new Amount(rounded(exact, this.currency), this.currency);
   }
 
-  /**
-   * Converts amounts to one currency and adds them up. A rate is the value of one unit of the amount's currency in that
-   * one currency. Only the sum is rounded, half away from zero.
-   */
-  static converted(given: readonly Readonly<{ amount: Amount; rate: string }>[], currency: string) {
-    const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));
-    return new Amount(rounded(exact, currency), currency);
-  }
-
   static sum<Item>(currency: string, items: readonly Item[], amountOf: (item: Item) => Amount) {
     return items.reduce((sum, each) => sum.plus(amountOf(each)), Amount.zero(currency));
   }

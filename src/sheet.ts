@@ -16,6 +16,8 @@ export type Sheet = Readonly<{
   /** Each row has values by heading: texts, numbers or null. Values without a heading are omitted. */
   rows: readonly object[];
   formulas?: Formulas | undefined;
+  /** Below the rows, a sum for each currency. A column in `months` sums only the rows of that month. */
+  totals?: readonly Readonly<{ row: object; months: Readonly<Record<string, string | undefined>> }>[] | undefined;
 }>;
 
 /**
@@ -53,9 +55,11 @@ const BYTE_ORDER_MARK = '\uFEFF';
  * Returns UTF-8 CSV with a byte order mark and the line ends of RFC 4180. Text that a spreadsheet would read as a
  * formula gets a leading apostrophe. Negative numbers do not.
  */
-export function csvOf({ columns, rows }: Sheet) {
+export function csvOf({ columns, rows, totals = [] }: Sheet) {
   const names = Object.keys(columns);
-  const written = rows.map((row) => names.map((name) => unformulated(valueAt(row, name) ?? '')));
+  const written = [...rows, ...totals.map(({ row }) => row)].map((row) =>
+    names.map((name) => unformulated(valueAt(row, name) ?? '')),
+  );
   return BYTE_ORDER_MARK + stringify([names, ...written], { record_delimiter: 'windows' });
 }
 
@@ -71,7 +75,7 @@ function unformulated(value: string | number) {
 /**
  * Returns a workbook with one worksheet and a fixed heading. Amounts and dates are numbers that Excel can sum and sort.
  */
-export function xlsxOf({ name, columns, rows, formulas = () => ({}) }: Sheet): Promise<Buffer> {
+export function xlsxOf({ name, columns, rows, formulas = () => ({}), totals = [] }: Sheet): Promise<Buffer> {
   const types = Object.entries(columns);
   const heading = types.map(([column]): XlsxCell => ({ value: column, fontWeight: 'bold' }));
   const values = rows as readonly Readonly<Record<string, Value>>[];
@@ -79,8 +83,19 @@ export function xlsxOf({ name, columns, rows, formulas = () => ({}) }: Sheet): P
     const computed = formulas(row, (column, by = 0) => addressOf(columns, column, at + 2 + by), values[at - 1]);
     return types.map(([column, type]) => withFormula(xlsxCell(valueAt(row, column), type), computed[column]));
   });
+  const sums = totals.map(({ row, months }) =>
+    types.map(([column, type]) => {
+      const cell = xlsxCell(valueAt(row, column), type);
+      const sum = sumOf(columns, column, rows.length, { currency: valueAt(row, 'currency'), month: months[column] });
+      return cell && { ...(withFormula(cell, sum) as object), fontWeight: 'bold' as const };
+    }),
+  );
   const widths = types.map(([column]) => ({ width: widthOf([column, ...rows.map((row) => valueAt(row, column))]) }));
-  return writeXlsx([heading, ...cells], { sheet: name, columns: widths, stickyRowsCount: 1 }).toBuffer();
+  return writeXlsx([heading, ...cells, ...sums] as XlsxCell[][], {
+    sheet: name,
+    columns: widths,
+    stickyRowsCount: 1,
+  }).toBuffer();
 }
 
 function xlsxCell(value: Value, type: ColumnType): XlsxCell {
@@ -89,6 +104,12 @@ function xlsxCell(value: Value, type: ColumnType): XlsxCell {
   if (type === 'date') return { type: Date, value: new Date(`${text.slice(0, 10)}T00:00:00Z`), format: 'yyyy-mm-dd' };
   if (type === 'text' || !isExactAsNumber(text)) return { type: String, value: text };
   return { type: Number, value: Number(text), format: type === 'count' ? '#,##0' : amountFormat(text) };
+}
+
+function sumOf(columns: Sheet['columns'], column: string, count: number, criteria: Readonly<Record<string, unknown>>) {
+  const range = (of: string) => `${addressOf(columns, of, 2)}:${addressOf(columns, of, count + 1)}`;
+  const given = Object.entries(criteria).filter(([, value]) => value !== undefined);
+  return `SUMIFS(${[range(column), ...given.flatMap(([of, value]) => [range(of), `"${value}"`])].join(',')})`;
 }
 
 const withFormula = (cell: XlsxCell, formula: string | undefined): XlsxCell =>

@@ -64,6 +64,31 @@ test('a workbook has numbers and dates that can be summed and sorted, and keeps 
   ]);
 });
 
+test('below the rows, a sheet has a sum for each currency, which a workbook computes', async (context) => {
+  needs('python3', context);
+  const row = (month: string, currency: string, opening: string, cash: string) => ({ month, currency, opening, cash });
+  const balances: Sheet = {
+    name: 'Balances',
+    columns: { month: 'text', currency: 'text', opening: 'amount', cash: 'amount' },
+    rows: [
+      row('2026-07', 'USD', '1.00', '2.00'),
+      row('2026-08', 'USD', '3.00', '4.00'),
+      row('2026-07', 'JPY', '5', '6'),
+    ],
+    totals: [
+      { row: row('Total', 'USD', '1.00', '6.00'), months: { opening: '2026-07' } },
+      { row: row('Total', 'JPY', '5', '6'), months: { opening: '2026-07' } },
+    ],
+  };
+  expect(csvOf(balances).split('\r\n').slice(4)).toEqual(['Total,USD,1.00,6.00', 'Total,JPY,5,6', '']);
+  expect(formulasOf(await xlsxOf(balances))).toEqual([
+    ['C5', 'SUMIFS(C2:C4,B2:B4,"USD",A2:A4,"2026-07")'],
+    ['D5', 'SUMIFS(D2:D4,B2:B4,"USD")'],
+    ['C6', 'SUMIFS(C2:C4,B2:B4,"JPY",A2:A4,"2026-07")'],
+    ['D6', 'SUMIFS(D2:D4,B2:B4,"JPY")'],
+  ]);
+});
+
 test('a list without rows is still a workbook with headings', async () => {
   const [first] = await readXlsx(await xlsxOf({ ...sheet, rows: [] }));
   expect(first?.data).toEqual([['payer', 'received_on', 'currency', 'amount', 'lines']]);
@@ -83,16 +108,24 @@ test('a workbook computes what a formula gives, and keeps a text that is too lon
       ...(before && { opening: cell('closing', -1) }),
     }),
   };
+  expect(formulasOf(await xlsxOf(balances))).toEqual([
+    ['D2', 'SUM(B2:C2)'],
+    ['B3', 'D2'],
+  ]);
+});
+
+/** The formulas of a workbook by cell, from its XML. */
+function formulasOf(workbook: Buffer): (string | undefined)[][] {
   const folder = mkdtempSync(join(tmpdir(), 'reckoner-sheet-'));
   try {
-    writeFileSync(join(folder, 'a.xlsx'), await xlsxOf(balances));
+    writeFileSync(join(folder, 'a.xlsx'), workbook);
     execFileSync(tool('python3'), ['-m', 'zipfile', '-e', join(folder, 'a.xlsx'), folder]);
     const xml = readFileSync(join(folder, 'xl/worksheets/sheet1.xml'), 'utf8');
-    expect([...xml.matchAll(/<c r="(\w+)"[^>]*><f>([^<]*)<\/f>/g)].map(([, at, formula]) => [at, formula])).toEqual([
-      ['D2', 'SUM(B2:C2)'],
-      ['B3', 'D2'],
+    return [...xml.matchAll(/<c r="(\w+)"[^>]*><f>([^<]*)<\/f>/g)].map(([, at, formula = '']) => [
+      at,
+      formula.replaceAll('&quot;', '"'),
     ]);
   } finally {
     rmSync(folder, { recursive: true });
   }
-});
+}

@@ -8,6 +8,7 @@ import {
   Column,
   cellOf,
   columnOf,
+  isQuiet,
   isShown,
   List,
   ListQuery,
@@ -110,7 +111,8 @@ async function printList(context: CommandContext, list: List, values: readonly u
 /** Lists rows as a table. On a terminal, columns that do not fit are dropped. */
 export function tableOf(list: List, rows: readonly unknown[], today: string) {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
-  const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
+  const values = (name: string) =>
+    rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name), row));
   const shown = list.terminal.filter((name) => {
     const { width: least = 0, unlessSame } = columnOf(list, name);
     return (
@@ -132,9 +134,9 @@ function headingOf(list: List, name: string) {
 
 const lowered = (heading: string) => heading.charAt(0).toLowerCase() + heading.slice(1);
 
-function inTable(value: Value, { look, type }: Column<unknown>) {
-  if (!(value instanceof Amount)) return inTime(textOf(value), type);
-  return look === 'quiet' && value.isZero() ? '' : groupThousands(value.toString());
+function inTable(value: Value, column: Column<unknown>, row: unknown) {
+  if (!(value instanceof Amount)) return inTime(textOf(value), column.type);
+  return column.look === 'quiet' && isQuiet(column, value, row) ? '' : groupThousands(value.toString());
 }
 
 const inTime = (text: string, type: Column<unknown>['type']) =>

@@ -440,8 +440,8 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   const link = column.to?.(row);
   if (value instanceof Amount) {
     const money = { amount: value.toString(), currency: value.currency, bare: column.bare };
-    const shown = column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;
-    return link == null || value.isZero() ? shown : <a href={hrefOf(...link)}>{shown}</a>;
+    const shown = column.look === 'quiet' && link == null ? <Quiet {...money} /> : <Money {...money} />;
+    return link == null ? shown : <a href={hrefOf(...link)}>{shown}</a>;
   }
   if (isAmounts(value)) {
     return (

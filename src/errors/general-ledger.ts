@@ -74,15 +74,6 @@ export const GENERAL_LEDGER = {
       { ...toRun('See what was exported', 'gl list', '/console/reports/general-ledger'), ofAll: true },
     ),
   ),
-  rates_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
-    (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
-  ),
-  rates_missing: badInput<{ currencies: readonly string[]; into: string }>(
-    (f) =>
-      `Accounts have balances in ${f.currencies.join(', ')}, which the rates file leaves out. Under "rates", add ` +
-      `the value of one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each currency'} in ${f.into}, and run the ` +
-      'command again.',
-  ),
   gl_not_tied: refused<{ month: string; accounts: readonly string[] }>((f) =>
     says(
       `Nothing was exported: the postings of ${f.month} differ from its trial balance in ${f.accounts.join(', ')}.`,

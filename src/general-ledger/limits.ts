@@ -7,6 +7,7 @@
  *   help.breadwinner.com/support/solutions/articles/44001664304).
  * - Xero: account codes of 10 characters, tracking options of 100 (Account.Code and TrackingOption.Name in Xero's
  *   OpenAPI description, github.com/XeroAPI/Xero-OpenAPI), and two decimals (developer.xero.com, "Rounding in Xero").
+ *   Xero publishes no limit of the digits before the decimal mark.
  * - NetSuite: ten digits before the decimal mark and two behind it (Oracle, "Journal Entry and Intercompany Journal Entry
  *   Line-Level Fields Table", NetSuite help, section_1534492737).
  */
@@ -15,14 +16,15 @@ import { GlFormat } from './accounts.ts';
 import { GlLine, JournalLine, summarise } from './journal.ts';
 
 type Limits = Readonly<{
-  digits: number;
+  /** Before the decimal mark. */
+  digits?: number;
   decimals: number;
   texts: Readonly<Partial<Record<'to_account' | 'class' | 'location' | 'name', number>>>;
 }>;
 
 const LIMITS: Readonly<Partial<Record<GlFormat, Limits>>> = {
   quickbooks: { digits: 11, decimals: 2, texts: { to_account: 100, class: 100, location: 100, name: 100 } },
-  xero: { digits: 15, decimals: 2, texts: { to_account: 10, class: 100, location: 100 } },
+  xero: { decimals: 2, texts: { to_account: 10, class: 100, location: 100 } },
   netsuite: { digits: 10, decimals: 2, texts: {} },
 };
 
@@ -52,7 +54,7 @@ export function unusableLines(format: GlFormat, lines: readonly GlLine[]): Unusa
 function reasonOf(line: JournalLine, currency: string, { digits, decimals, texts }: Limits) {
   if ((minorDigits(currency) ?? 0) > decimals) return `has more than ${decimals} decimals`;
   const whole = line.amount.toString().replace('-', '').replace(/\..*/, '').length;
-  if (whole > digits) return `has more than ${digits} digits before the decimal mark`;
+  if (digits !== undefined && whole > digits) return `has more than ${digits} digits before the decimal mark`;
   for (const [field, most] of Object.entries(texts) as [keyof typeof FIELDS, number][]) {
     if (line[field].length > most) return `has more than ${most} characters in its ${FIELDS[field]}`;
   }

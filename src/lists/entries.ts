@@ -51,13 +51,18 @@ const STATEMENT = `
               a.control || coalesce(':' || nullif(a.detail, ''), ''), r.partner_id, r.policy_id, r.currency, a.amount
        FROM (
          SELECT partner_id, policy_id, currency, arrangement, sum(spot_price) AS spot_price,
-                sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+                sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount, sum(abs(spot_price)) AS prices,
+                sum(abs(partner_cut)) AS cuts, sum(abs(invoice_amount)) AS amounts
          FROM ledger_rows WHERE posted_month = :month GROUP BY 1, 2, 3, 4) AS r
        CROSS JOIN LATERAL row_postings(
          r.arrangement, r.partner_id, r.policy_id, r.spot_price, r.partner_cut, r.invoice_amount) AS a
-       LEFT JOIN documents d ON d.month = :month AND d.partner_id = r.partner_id AND d.currency = r.currency
-         AND d.arrangement = r.arrangement AND d.purpose = 'month' AND d.replaces IS NULL
-       WHERE a.amount <> 0) AS p
+       -- Sales and reversals that add up to zero are shown, too.
+       JOIN LATERAL row_postings(r.arrangement, r.partner_id, r.policy_id, r.prices, r.cuts, r.amounts) AS moved
+         ON moved.control = a.control AND moved.amount <> 0
+       LEFT JOIN live_documents d ON d.partner_id = r.partner_id AND d.currency = r.currency
+         AND d.arrangement = r.arrangement AND d.purpose = 'month' AND d.month = (
+           SELECT month FROM closed_months WHERE :month > coalesce(previous, '') AND :month <= month)
+     ) AS p
      LEFT JOIN partners n USING (partner_id)
      WHERE (:document::text IS NULL OR p.document = upper(:document))
        AND (:partner::text IS NULL OR p.partner_id = :partner)
@@ -98,8 +103,8 @@ const side = (sign: 1 | -1) => (row: Row) => {
 export const entries = defineList({
   command: 'gl entries',
   summary: 'List the journal of a month entry by entry, with document numbers',
-  help: `The accounts of the general ledger are those of the map in force. The sums by
-account are those of 'export gl'.`,
+  help: `General-ledger accounts follow the map in force. The sums by account equal those
+of 'export gl'.`,
   title: 'Journal entries',
   one: 'posting',
   ofLedger: true,
@@ -131,6 +136,7 @@ account are those of 'export gl'.`,
   terminal: names('entry_on document account partner_name currency debit credit'),
   page: names('entry_on entry document account to_account partner_name currency debit credit'),
   summed: ['debit', 'credit'],
+  whole: true,
   key: ({ key }) => key,
   keyed: 'text',
   read: async (tx: Transaction, asked: ListQuery<Filter, 'entry_on'>) =>

@@ -158,6 +158,12 @@ export type List<
   json?(tx: Transaction, rows: readonly NoInfer<Row>[], today: string): Promise<readonly unknown[]>;
   /** The columns with sums below the rows, if `sums` does not compute them in the database. */
   summed?: readonly NoInfer<Name>[];
+  /** Of `summed`, the balances. Their sums have only the rows of the first or of the last `month`. */
+  balances?: Readonly<Partial<Record<NoInfer<Name>, 'first' | 'last'>>>;
+  /** The column of the sheet that names the rows with sums `Total`. Without it, the sheet has none. */
+  totalled?: NoInfer<Name>;
+  /** `read` computes all rows in any case, so that they are summed, however many there are. */
+  whole?: true;
   /** Counts and sums all rows that match. */
   sums?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Sums>;
 }>;
@@ -200,15 +206,33 @@ export async function readSums<Row>(
 ): Promise<Sums> {
   const all = { ...asked, after: null, limit: null };
   if (list.sums !== undefined) return list.sums(tx, all);
-  const rows = read ?? (await list.read(tx, { ...all, limit: MOST_COUNTED + 1 }));
-  if (read === null && rows.length > MOST_COUNTED) return { count: null, totals: [] };
+  const rows = read ?? (await list.read(tx, { ...all, limit: list.whole ? null : MOST_COUNTED + 1 }));
+  if (read === null && !list.whole && rows.length > MOST_COUNTED) return { count: null, totals: [] };
+  return { count: rows.length, totals: totalsOf(list, rows, asked.today) };
+}
+
+function totalsOf<Row>(list: List<Row>, rows: readonly Row[], today: string): Total[] {
   const totals = new Map<string, Total>();
   for (const name of list.summed ?? []) {
-    const amounts = rows.flatMap((row) => [cellOf(list, name, row, asked.today)].flat() as Value[]).filter(isAmount);
+    const month = monthSummed(list, name, rows);
+    const amounts = rows
+      .filter((row) => month === undefined || monthIn(row) === month)
+      .flatMap((row) => [cellOf(list, name, row, today)].flat() as Value[])
+      .filter(isAmount);
     for (const sum of sumsOf(amounts)) totals.set(sum.currency, { ...totals.get(sum.currency), [name]: sum });
   }
-  return { count: rows.length, totals: [...totals.keys()].sort().map((currency) => totals.get(currency) as Total) };
+  return [...totals.keys()].sort().map((currency) => totals.get(currency) as Total);
 }
+
+const monthIn = (row: unknown) => (row as { month?: string }).month ?? '';
+
+/** The month whose rows make up the sum of a balance. */
+const monthSummed = ({ balances }: List, name: string, rows: readonly unknown[]) =>
+  balances?.[name] &&
+  rows
+    .map(monthIn)
+    .sort()
+    .at(balances[name] === 'first' ? 0 : -1);
 
 const isAmount = (value: Value): value is Amount => value instanceof Amount;
 
@@ -255,11 +279,26 @@ export const isShown = <Row>(list: List<Row>, name: string, rows: readonly Row[]
   columnOf(list, name).unlessZero !== true ||
   rows.some((row) => {
     const value = cellOf(list, name, row, today);
-    return value instanceof Amount ? !value.isZero() : textOf(value) !== '';
+    return value instanceof Amount ? !isQuiet(columnOf(list, name), value, row) : textOf(value) !== '';
   });
+
+/** Zero says nothing, unless there is something behind it. */
+export const isQuiet = <Row>({ to }: Column<Row>, value: Amount, row: Row) => value.isZero() && to?.(row) == null;
 
 export const sheetOf = <Row>(list: List<Row>, rows: readonly Row[], today: string): Sheet => ({
   ...{ name: list.title, formulas: list.formulas },
+  totals:
+    list.totalled === undefined
+      ? []
+      : totalsOf(list, rows, today).map((total) => ({
+          row: {
+            ...{ [list.totalled as string]: 'Total', currency: Object.values(total)[0]?.currency },
+            ...Object.fromEntries(Object.entries(total).map(([name, sum]) => [name, sum.toString()])),
+          },
+          months: Object.fromEntries(
+            Object.keys(list.balances ?? {}).map((name) => [name, monthSummed(list, name, rows)]),
+          ),
+        })),
   columns: Object.fromEntries(
     list.sheet.map((name) => {
       const { type } = columnOf(list, name);

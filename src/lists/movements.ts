@@ -27,7 +27,7 @@ async function readRows(tx: Transaction, asked: ListQuery<Filter>): Promise<Row[
 
 export const movements = defineList({
   command: 'report movements',
-  summary: 'List the facts behind the roll-forward, with their documents and payments',
+  summary: 'List the movements of the roll-forward with their documents and payments',
   title: 'Movements',
   one: 'movement',
   none: 'No balance of a partner has changed yet.',
@@ -58,6 +58,8 @@ export const movements = defineList({
   terminal: names('entry_on dated_on partner_name movement activity amount currency'),
   page: names('entry_on activity partner_name movement dated_on amount'),
   summed: ['amount'],
+  totalled: 'partner_name',
+  whole: true,
   key: ({ key }) => key,
   keyed: 'text',
   read: async (tx: Transaction, asked: ListQuery<Filter, 'entry_on'>) =>

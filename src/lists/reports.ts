@@ -14,14 +14,13 @@ import { CloseReport, readCloseReport } from '#reports/close';
 import { closeBlocks } from '#reports/close-text';
 import { readClosedMonths } from '#reports/coverage.sql';
 import { refuseFutureDay } from '#reports/future-day';
-import { readRates } from '#reports/rates';
 import { closeSheet, trialBalanceSheet } from '#reports/sheets';
 import { readTaxReport, taxBlocks, taxSheet } from '#reports/tax';
 import { TAX_BASES } from '#reports/tax.sql';
-import { readTrialBalance, trialBalanceBlocks } from '#reports/trial-balance';
+import { readTrialBalance, trialBlocks } from '#reports/trial-balance';
 import { readUnearned, unearnedBlocks, unearnedSheet } from '#reports/unearned';
 import { dateName, lastDay, Month, monthName, plural } from '#values';
-import { choice, date, defineReport, file, flag, month, text, Verdict } from './report.ts';
+import { choice, date, defineReport, flag, month, text, Verdict } from './report.ts';
 
 const asOf = date('As of', 'As of the end of this day. Default: now.').optional();
 const onDay = (as_of: string) => `as of ${dateName(as_of)}`;
@@ -32,23 +31,20 @@ const tied = ({ ties }: { readonly ties: boolean }): Verdict => ({
 
 export const trialBalance = defineReport({
   command: 'trial-balance',
-  summary: 'The balance of every account; exit 4 if debits and credits differ',
+  summary: 'Show the balance of every account; exit 4 if debits and credits differ',
   title: 'Trial balance',
   ofLedger: true,
   asked: z.strictObject({
     asOf,
     detail: flag('With subaccounts', 'Divide accounts by partner, policy and bank account.').optional(),
-    rates: file('Rates', 'Also show the balances in one currency, at the rates of this file.').optional(),
   }),
-  ofCommand: ['rates'],
-  async read(tx, { asOf: day, detail = false, rates: given }, { today }) {
+  async read(tx, { asOf: day, detail = false }, { today }) {
     await refuseFutureDay(tx, day, today);
-    const rates = given && readRates(given.name, given.bytes);
-    return readTrialBalance(tx, { asOf: day, today, detail, rates });
+    return readTrialBalance(tx, { asOf: day, today, detail });
   },
   inForce: ({ as_of }) => ({ asOf: as_of }),
   lead: ({ as_of }) => onDay(as_of),
-  blocks: trialBalanceBlocks,
+  blocks: trialBlocks,
   nothing: 'All accounts are zero.',
   verdict: ({ balanced }) => ({
     good: balanced,
@@ -62,7 +58,7 @@ export const trialBalance = defineReport({
 
 export const unearned = defineReport({
   command: 'unearned',
-  summary: 'Sales that are not earned yet, by partner and policy; exit 4 if they do not tie to the journal',
+  summary: 'Show unearned sales by partner and policy; exit 4 if they do not tie to the journal',
   title: 'Unearned sales',
   ofLedger: true,
   asked: z.strictObject({ asOf }),
@@ -81,16 +77,17 @@ export const unearned = defineReport({
 
 export const tax = defineReport({
   command: 'tax',
-  summary: 'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
+  summary:
+    'Show the tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
   title: 'Tax',
   ofLedger: true,
   asked: z.strictObject({
     month: month('Month', 'The tax of this month. Default: the current one.').optional(),
-    from: date('From', 'Instead of the month: from this date.').optional(),
-    to: date('To', 'To this date.').optional(),
+    from: date('From', 'The first day, instead of the month.').optional(),
+    to: date('To', 'The last day.').optional(),
     basis: choice(
       'Basis',
-      'The tax of the sales of the period (tax-point, the default), or of the documents issued in it (issued).',
+      'The tax of the sales of the period (tax-point, the default), or of its documents (issued).',
       TAX_BASES,
     ).optional(),
   }),
@@ -120,7 +117,7 @@ function periodOf({ month: only, from, to }: Days, today: string) {
 
 export const bankReconciliation = defineReport({
   command: 'bank-reconciliation',
-  summary: 'How the books lead to the balance of each bank account; exit 4 if one does not tie',
+  summary: 'Reconcile each bank account with the books; exit 4 if one does not tie',
   title: 'Bank reconciliation',
   ofLedger: true,
   asked: z.strictObject({
@@ -141,7 +138,7 @@ export const bankReconciliation = defineReport({
 
 export const closeReport = defineReport({
   command: 'close',
-  summary: 'What a close issued, compared with the month before; exit 4 if e-mails are held',
+  summary: 'Compare a close with the month before; exit 4 if e-mails are held',
   words: { arguments: { month: '[month]' } },
   title: 'Close report',
   ofPeriod: true,

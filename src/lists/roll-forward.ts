@@ -20,10 +20,10 @@ export const rollForwardFilters = {
   to: month('To', 'The last month. Default: the current month.').optional(),
   group: choice(
     'Group by',
-    'By partner (default), by the family of one payer, or all partners in one sum.',
+    'By partner (default), by payer with its family, or all partners together.',
     GROUPS,
   ).optional(),
-  partner: partner('Only this partner; by family, with the partners that it pays for.', { value: 'id' }).optional(),
+  partner: partner('Only this partner. By family: also the partners that it pays for.', { value: 'id' }).optional(),
   currency: text('Currency', 'Only this currency.').optional(),
 };
 
@@ -32,6 +32,12 @@ export const GROUP_VIEWS = [
   ['By family', { group: 'family' }],
   ['All partners', { group: 'all' }],
 ] as const;
+
+/** The statement of a payer includes its family. */
+export const statementOf = (partnerId: string, at: Readonly<Record<string, string>>): Link => [
+  `partners/${encodeURIComponent(partnerId)}/statement`,
+  at,
+];
 
 const filters = z.strictObject(rollForwardFilters);
 type Filter = z.output<typeof filters>;
@@ -69,19 +75,20 @@ const differs = ({ closing, aging, currency }: RollForwardRow) =>
 /** To the facts of a cell. */
 const movementsTo =
   (movement: Movement) =>
-  ({ month: of, group, partner_id, currency }: RollForwardRow): Link => [
-    'reports/movements',
-    {
-      ...{ from: of, to: of, group, currency, movement },
-      ...(partner_id !== null ? { partner: partner_id } : group === 'all' ? {} : { unknown: 'yes' }),
-    },
-  ];
+  ({ month: of, group, partner_id, currency, moved }: RollForwardRow): Link | null => {
+    if (!moved.includes(movement)) return null;
+    return [
+      'reports/movements',
+      {
+        ...{ from: of, to: of, group, currency, movement },
+        ...(partner_id !== null ? { partner: partner_id } : group === 'all' ? {} : { unknown: 'yes' }),
+      },
+    ];
+  };
 
 /** To the statement of the partner or payer; for others, to the aging. */
 const openTo = ({ month: of, partner_id, currency, as_of }: RollForwardRow): Link =>
-  partner_id === null
-    ? ['aging', { as_of, currency }]
-    : [`partners/${encodeURIComponent(partner_id)}/statement`, { from: `${of}-01`, as_of }];
+  partner_id === null ? ['aging', { as_of, currency }] : statementOf(partner_id, { from: `${of}-01`, as_of });
 
 const keyOf = ({ month: of, currency, partner_id }: RollForwardRow) => [of, currency, partner_id ?? ''].join(' ');
 
@@ -95,7 +102,7 @@ const COLUMNS = ['opening', ...MOVEMENTS, 'closing'] as const;
 
 export const rollForward = defineList({
   command: 'report roll-forward',
-  summary: 'Show how what partners owe went from month to month; exit 4 if it does not tie to the aging',
+  summary: 'Roll the receivables forward by month; exit 4 if a balance does not tie to the aging',
   help: `A balance is billed receivables less open credit and unapplied cash. Each
 closing balance is compared with the aging at the end of its month.`,
   title: 'Roll-forward',
@@ -137,8 +144,11 @@ closing balance is compared with the aging at the end of its month.`,
     ...(before?.['partner_id'] === row['partner_id'] &&
       before?.['currency'] === row['currency'] && { opening: cell('closing', -1) }),
   }),
+  summed: [...COLUMNS, 'aging'],
   // Balances of different months have no sum.
-  summed: MOVEMENTS,
+  balances: { opening: 'first', closing: 'last', aging: 'last' },
+  totalled: 'partner_name',
+  whole: true,
   key: keyOf,
   keyed: 'text',
   read: async (tx: Transaction, asked: ListQuery<Filter, '-month' | 'partner_id'>) =>

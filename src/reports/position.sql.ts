@@ -1,5 +1,6 @@
 import { query, Transaction } from '#database/transaction';
 import { Scope } from '#people/scope';
+import { BILLED, Billed } from './days-sales-outstanding.sql.ts';
 
 type Asked = Readonly<{ scope: Scope; today: string }>;
 
@@ -46,22 +47,20 @@ export const readOpenSums = (
     asked,
   );
 
-/** An amount of a currency: received in a week, or billed if `week` is null. */
-export type Flow = Readonly<{ currency: string; week: string | null; amount: string }>;
+/** An amount of a currency: received in a week, or billed in `days` if `week` is null. */
+export type Flow = Billed & Readonly<{ currency: string; week: string | null }>;
 
 /** The payer to whom a payment belongs now. Only asked for readers of some partners. */
 const IN_SCOPE = `(:scope::text[] IS NULL
        OR (SELECT b.partner_id FROM payment_balances b WHERE b.payment_id = p.payment_id) = ANY (:scope::text[]))`;
 
-/** Cash received since a day, less what was reversed of it, and what was billed since a day, less credit notes. */
-export const readFlows = (
-  tx: Transaction,
-  asked: Asked & { receivedFrom: string; billedFrom: string },
-): Promise<Flow[]> =>
+/** Cash received since a day, less what was reversed of it, and what the last three billed months billed. */
+export const readFlows = (tx: Transaction, asked: Asked & { receivedFrom: string }): Promise<Flow[]> =>
   query(
     tx,
-    `SELECT p.currency, date_trunc('week', p.received_on)::date AS week,
-            sum(p.amount - coalesce(r.amount, 0))::text AS amount
+    `WITH ${BILLED}
+     SELECT p.currency, date_trunc('week', p.received_on)::date AS week,
+            sum(p.amount - coalesce(r.amount, 0))::text AS amount, NULL::integer AS days
      FROM payments p
      LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM live_payment_reversals GROUP BY payment_id) AS r
        USING (payment_id)
@@ -70,13 +69,10 @@ export const readFlows = (
        AND p.source <> 'opening' AND ${IN_SCOPE}
      GROUP BY 1, 2
      UNION ALL
-     SELECT currency, NULL, sum(CASE document WHEN 'invoice' THEN gross ELSE -gross END)::text
-     FROM live_documents
-     WHERE document <> 'statement' AND issued_on BETWEEN :billedFrom::date AND :today::date
-       AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
-     GROUP BY currency
+     SELECT currency, NULL, sum(amount)::text, days FROM billed CROSS JOIN billed_days
+     WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[]) GROUP BY currency, days
      ORDER BY 1, 2`,
-    asked,
+    { ...asked, asOf: asked.today },
   );
 
 export type ChangeKind =

@@ -9,14 +9,12 @@ import { Scope } from '#people/scope';
 import { columnsOf, Sheet } from '#sheet';
 import { table } from '#text-table';
 import { Amount, addDays, compare, dateName, groupThousands, plural, workingDaysFrom } from '#values';
+import { daysSalesOutstanding } from './days-sales-outstanding.sql.ts';
 import { ChangeKind, Flow, OpenSum, readChanges, readFlows, readOpenSums } from './position.sql.ts';
 
 /** The weeks shown before and from this week, this week included. */
 const WEEKS = 8;
-export const DSO_DAYS = 90;
 const TOP_PARTNERS = 5;
-
-export const DSO_FORMULA = `Open invoices ÷ (invoices less credit notes of the last ${DSO_DAYS} days) × ${DSO_DAYS}`;
 
 type Change = Readonly<{
   kind: ChangeKind;
@@ -34,7 +32,7 @@ export type CurrencyPosition = Readonly<{
   open: string;
   overdue: string;
   credit: string;
-  /** Null if nothing was billed in the last 90 days. */
+  /** Null if nothing was billed. */
   days_sales_outstanding: number | null;
   received: readonly Week[];
   /** Open invoices by the week of their due date, without overdue ones. The last week has all later ones too. */
@@ -62,9 +60,8 @@ export async function readPosition(
   const monday = mondayOf(today);
   const weeks = Array.from({ length: 2 * WEEKS - 1 }, (_, at) => addDays(monday, 7 * (at - WEEKS + 1)));
   const [first, last] = [weeks[0] as string, weeks.at(-1) as string];
-  const billedFrom = addDays(today, 1 - DSO_DAYS);
   const sums = await readOpenSums(tx, { scope, today, lastWeek: last, partners: TOP_PARTNERS });
-  const flows = await readFlows(tx, { scope, today, receivedFrom: first, billedFrom });
+  const flows = await readFlows(tx, { scope, today, receivedFrom: first });
   const from = since ?? workingDaysFrom(today, -1);
   const start = DateTime.fromISO(from, { zone: settings.time_zone }).toISO() as string;
   const changes = await readChanges(tx, { since: start, scope });
@@ -105,12 +102,14 @@ function currencyOf(currency: string, sums: readonly OpenSum[], flows: readonly 
   const due = sums.filter(({ of }) => of === 'week');
   const byWeek = (found: readonly Readonly<{ week: string | null; amount: string }>[], shown: readonly string[]) =>
     shown.map((week) => ({ week, amount: money(found.find((each) => each.week === week)?.amount) }));
-  const billed = Amount.of(flows.find(({ week }) => week === null)?.amount ?? '0', currency);
   const open = Amount.of(total?.open ?? '0', currency);
   return {
     ...{ currency, open_documents: total?.documents ?? 0, open: open.toString() },
     ...{ overdue: money(total?.overdue), credit: money(total?.credit) },
-    days_sales_outstanding: billed.isPositive() ? open.partsOf(billed, DSO_DAYS) : null,
+    days_sales_outstanding: daysSalesOutstanding(
+      open,
+      flows.find(({ week }) => week === null),
+    ),
     received: byWeek(flows, weeks.slice(0, WEEKS)),
     expected: byWeek(
       due.map((each) => ({ week: each.week, amount: each.open })),

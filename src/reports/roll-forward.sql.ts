@@ -28,14 +28,19 @@ export type RollForwardScope = Readonly<{
 }>;
 
 /** The topmost payer of each partner that does not pay itself, among the partners that the user may see. */
-export const TOP_PAYERS = `SELECT DISTINCT ON (partner_id) partner_id, payer_id FROM partner_payers
+const TOP_PAYERS = `SELECT DISTINCT ON (partner_id) partner_id, payer_id FROM partner_payers
   WHERE :scope::text[] IS NULL OR payer_id = ANY (:scope::text[]) ORDER BY partner_id, distance DESC`;
 
-/** The partner, family or sum that a row belongs to. A family that is asked for has the name of its payer. */
-const GROUPED = `CASE :group::text WHEN 'partner' THEN r.partner_id
-                      WHEN 'family' THEN coalesce(:partner::text, t.payer_id, r.partner_id) END`;
+/** Joins rows `r` to the payers of their partners, for GROUPED. */
+export const WITH_PAYERS = `LEFT JOIN (${TOP_PAYERS}) AS t USING (partner_id)`;
 
-const SELECTED = `(:scope::text[] IS NULL OR r.partner_id = ANY (:scope::text[]))
+/** The partner or family that a row `r` belongs to, or null for the sum of all. A family that is asked for is its payer's. */
+export const GROUPED = `CASE :group::text WHEN 'partner' THEN r.partner_id
+                      WHEN 'family' THEN coalesce(:partner::text, t.payer_id, r.partner_id)
+                      ELSE :partner::text END`;
+
+/** Whether a row `r` is asked for. */
+export const SELECTED = `(:scope::text[] IS NULL OR r.partner_id = ANY (:scope::text[]))
          AND (:currency::text IS NULL OR r.currency = upper(:currency))
          AND (:partner::text IS NULL OR r.partner_id = :partner OR (:group::text = 'family' AND EXISTS (
            SELECT FROM partner_payers f WHERE f.partner_id = r.partner_id AND f.payer_id = :partner)))`;
@@ -59,8 +64,7 @@ const MOVED = `facts AS (
      ), moved AS (
        SELECT r.partner_id, ${GROUPED} AS of_group, to_char(r.entry_on, 'YYYY-MM') COLLATE "C" AS month, r.currency,
               r.entry_on, r.dated_on, r.fact, r.log_no, r.document, r.reference, r.recorded, m.movement, m.amount
-       FROM facts r
-       LEFT JOIN (${TOP_PAYERS}) AS t USING (partner_id)
+       FROM facts r ${WITH_PAYERS}
        LEFT JOIN documents d ON r.fact IN ('document_issued', 'document_voided') AND d.document_id = r.log_no
        CROSS JOIN LATERAL (
          SELECT coalesce(CASE r.fact WHEN 'document_issued' THEN 1 ELSE -1 END * document_sign(d.document) * d.tax, 0)
@@ -85,6 +89,8 @@ export type RollForwardRow = Measures &
     group: Group;
     month: Month;
     currency: string;
+    /** The movements of the month, also those whose sum is zero. */
+    moved: readonly Movement[];
     /** The last day of the month, or today. */
     as_of: string;
   }>;
@@ -117,21 +123,22 @@ export const readRollForward = (
        SELECT ${GROUPED} AS of_group, r.currency, r.month, sum(r.opening) AS opening, sum(r.aging) AS aging
        FROM (SELECT partner_id, currency, :from::text COLLATE "C" AS month, amount AS opening, 0 AS aging FROM opened
              UNION ALL SELECT partner_id, currency, month, 0, amount FROM aged) AS r
-       LEFT JOIN (${TOP_PAYERS}) AS t USING (partner_id)
+       ${WITH_PAYERS}
        WHERE ${SELECTED}
        GROUP BY of_group, r.currency, r.month
      ), sums AS (
        SELECT of_group, currency, month, sum(opening) AS opening, sum(aging) AS aging,
+              coalesce(array_agg(DISTINCT moved) FILTER (WHERE moved <> ''), '{}') AS moved,
               ${MOVEMENTS.map((name) => `sum(${name}) AS ${name}`).join(', ')}
-       FROM (SELECT of_group, currency, month, opening, aging,
+       FROM (SELECT of_group, currency, month, opening, aging, '' AS moved,
                     ${MOVEMENTS.map((name) => `0 AS ${name}`).join(', ')}
              FROM grouped
              UNION ALL
-             SELECT of_group, currency, month, 0, 0,
+             SELECT of_group, currency, month, 0, 0, movement,
                     ${MOVEMENTS.map((name) => `CASE movement WHEN '${name}' THEN amount ELSE 0 END`).join(', ')}
              FROM moved
              UNION ALL
-             SELECT g.of_group, g.currency, m.month, 0, 0, ${MOVEMENTS.map(() => '0').join(', ')}
+             SELECT g.of_group, g.currency, m.month, 0, 0, '', ${MOVEMENTS.map(() => '0').join(', ')}
              FROM (SELECT of_group, currency FROM grouped UNION SELECT of_group, currency FROM moved) AS g
              CROSS JOIN months m) AS parts
        GROUP BY of_group, currency, month
@@ -143,9 +150,9 @@ export const readRollForward = (
      SELECT of_group AS partner_id, p.name AS partner_name, :group::text AS "group", s.month, s.currency,
             least((month_after(month) || '-01')::date - 1, :present::date)::text AS as_of,
             (closing - (${MOVEMENTS.join(' + ')}))::text AS opening,
-            ${MOVEMENTS.map((name) => `${name}::text`).join(', ')}, closing::text, aging::text
+            ${MOVEMENTS.map((name) => `${name}::text`).join(', ')}, closing::text, aging::text, moved
      FROM rolled s LEFT JOIN partners p ON p.partner_id = s.of_group
-     WHERE closing <> 0 OR aging <> 0 OR ${MOVEMENTS.map((name) => `${name} <> 0`).join(' OR ')}
+     WHERE closing <> 0 OR aging <> 0 OR moved <> '{}'
      ORDER BY CASE WHEN :newestFirst::boolean THEN month END DESC, of_group COLLATE "C" NULLS LAST,
               s.currency, s.month`,
     { ...TIED_ACCOUNTS, ...asked },

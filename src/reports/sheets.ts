@@ -7,7 +7,6 @@ import { Aging, BUCKETS } from './aging.ts';
 import { CloseReport } from './close.ts';
 import { whyChanged } from './close-text.ts';
 import { Coverage } from './coverage.ts';
-import { presentedLines } from './presentation.ts';
 import { TrialBalance } from './trial-balance.ts';
 
 export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
@@ -29,22 +28,10 @@ export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sh
   rows: documents.map((row) => ({ ...row })),
 });
 
-const TRIAL_BALANCE = columnsOf('account currency debit:amount credit:amount');
-
-/**
- * The balances in the rates' currency, if rates are given. A column in two currencies would have no meaningful total.
- */
-export const trialBalanceSheet = ({ accounts, presentation }: TrialBalance): Sheet => ({
+export const trialBalanceSheet = ({ accounts }: TrialBalance): Sheet => ({
   name: 'Trial balance',
-  ...(presentation === undefined
-    ? { columns: TRIAL_BALANCE, rows: accounts.map((row) => ({ ...row })) }
-    : {
-        columns: { ...TRIAL_BALANCE, ...columnsOf('rates_source rates_date:date') },
-        rows: presentedLines(presentation).map((row) => ({
-          ...{ ...row, currency: presentation.currency },
-          ...{ rates_source: presentation.source, rates_date: presentation.date },
-        })),
-      }),
+  columns: columnsOf('account currency debit:amount credit:amount'),
+  rows: accounts.map((row) => ({ ...row })),
 });
 
 export const coverageSheet = ({ partners }: Coverage): Sheet => ({

@@ -5,8 +5,6 @@ import { Transaction } from '#database/transaction';
 import { Amount, compare, groupThousands } from '#values';
 import { Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
-import { Presentation, presentationBlock, presented, sidesOf } from './presentation.ts';
-import { Rates } from './rates.ts';
 
 export type TrialBalance = BooksOfDay &
   Readonly<{
@@ -19,24 +17,21 @@ export type TrialBalance = BooksOfDay &
     }>[];
     totals: readonly Readonly<{ currency: string; debit: string; credit: string }>[];
     balanced: boolean;
-    presentation?: Presentation;
   }>;
 
-/**
- * Lists control accounts or, with `detail`, every subaccount (partner, policy or bank account). Refusal: rates_missing.
- */
+/** Lists control accounts or, with `detail`, every subaccount (partner, policy or bank account). */
 export async function readTrialBalance(
   tx: Transaction,
-  {
-    asOf,
-    today,
-    detail,
-    rates,
-  }: { asOf?: string | undefined; today: string; detail: boolean; rates?: Rates | undefined },
+  { asOf, today, detail }: { asOf?: string | undefined; today: string; detail: boolean },
 ): Promise<TrialBalance> {
   const day = asOf ?? (await readPresentDay(tx, today));
-  const trial = { ...trialBalanceOf(day, await readBalances(tx, day), detail), ...(await readBooksOfDay(tx, day)) };
-  return rates === undefined ? trial : { ...trial, presentation: presented(trial.accounts, rates) };
+  return { ...trialBalanceOf(day, await readBalances(tx, day), detail), ...(await readBooksOfDay(tx, day)) };
+}
+
+/** The debit and credit of an amount; one of the two is zero. */
+function sidesOf(amount: Amount) {
+  const zero = Amount.zero(amount.currency);
+  return amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero };
 }
 
 /**
@@ -90,8 +85,3 @@ export const trialBlocks = ({ accounts, totals }: TrialBalance): Block[] =>
       },
     };
   });
-
-export const trialBalanceBlocks = (trial: TrialBalance): Block[] => [
-  ...trialBlocks(trial),
-  ...(trial.presentation ? [presentationBlock(trial.presentation, trial.as_of)] : []),
-];

@@ -1809,24 +1809,6 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     says: /2026-07 has no part 7 as xero: it was not exported\. See what was exported with 'reckoner gl list'/,
     run: () => exportsGl(MAPPED, '--part', '7'),
   },
-  rates_invalid: {
-    when: 'a rates file has a rate of zero, one in binary notation, a day that does not exist and no source',
-    exit: 2,
-    says: /rates\.json cannot be used:\n {2}source: is missing\n {2}date: must be a date such as .*\n {2}rates\.EUR: must be a plain decimal above zero.*\n {2}rates\.JPY: must be a plain decimal.*\nCorrect it/,
-    run: () => {
-      const file = written('rates.json', '{"currency":"USD","date":"2026-09-31","rates":{"EUR":"0.00","JPY":6.7e-3}}');
-      return inWorld(['report', 'trial-balance', '--rates', file]);
-    },
-  },
-  rates_missing: {
-    when: 'accounts have balances in a currency that the rates file leaves out',
-    exit: 2,
-    says: /Accounts have balances in USD, which the rates file leaves out\. Under "rates", add the value of one USD in EUR/,
-    run: () => {
-      const rates = { currency: 'EUR', source: 'ECB', date: '2026-08-31', rates: { GBP: '1.15' } };
-      return inWorld(['report', 'trial-balance', '--rates', written('rates.json', JSON.stringify(rates))]);
-    },
-  },
   gl_not_tied: {
     when: 'a line of an invoice was changed behind the back of the program',
     exit: 3,

@@ -17,7 +17,8 @@ import {
 import { Transaction } from '#database/transaction';
 import { Installation } from '#people/audit-events';
 import { scopeOf, User } from '#people/roles';
-import { CurrencyPosition, changeName, DSO_FORMULA, Position, readPosition, Week } from '#reports/position';
+import { DSO_FORMULA } from '#reports/days-sales-outstanding.sql';
+import { CurrencyPosition, changeName, Position, readPosition, Week } from '#reports/position';
 import { ChangeKind } from '#reports/position.sql';
 import { Amount, dateName, plural } from '#values';
 import { QUEUE, WorkLink } from './queue.tsx';

@@ -11,7 +11,7 @@ export const define: Definition = (report, action) => {
   showing(
     report
       .command('aging')
-      .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
+      .description('Show open receivables by days overdue; exit 4 if they do not tie to the journal')
       .option('--detail', 'also list each open invoice, longest overdue first')
       .option(...AS_OF),
     action,

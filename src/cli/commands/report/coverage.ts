@@ -10,7 +10,7 @@ export const define: Definition = (report, action) => {
   showing(
     report
       .command('coverage')
-      .description('Documents by partner and closed month; exit 4 if rows have no document')
+      .description('List documents by partner and closed month; exit 4 if rows have no document')
       .option('--as-of <YYYY-MM-DD>', 'only months closed by that date', dateArgument('--as-of')),
     action,
     reportCoverage,

@@ -15,7 +15,7 @@ import { describePosition, positionSheet, readPosition } from '#reports/position
 export const define: Definition = (report, action) => {
   report
     .command('position')
-    .description('What changed, cash received and expected by week, who owes most, days sales outstanding')
+    .description('Show changes, cash by week, the largest debtors and days sales outstanding')
     .option('--since <YYYY-MM-DD>', 'changes since this day (default: the last working day)', dateArgument('--since'))
     .option(...FORMAT)
     .option(...OUT)

@@ -24,7 +24,7 @@ export const define: Definition = (report, action) => {
   showing(
     report
       .command('statement')
-      .description("A partner's account statement: opening balance, activity, open items")
+      .description("Show a partner's account statement: opening balance, activity, open items")
       .requiredOption('--partner <id>', 'the partner')
       .option('--pdf <file>', 'also write it as PDF')
       .option('--from <YYYY-MM-DD>', 'the first day (default: the first of the month)', dateArgument('--from'))
