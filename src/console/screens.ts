@@ -37,7 +37,6 @@ import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/account
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
-import { AuditMenu } from './screens/audit-menu.tsx';
 import { bankReconciliationScreen, readBankReconciliation } from './screens/bank-reconciliation.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
@@ -56,10 +55,9 @@ import {
 } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
 import { PartnerActions, StateFeed } from './screens/partners.tsx';
-import { AllPaymentsTab, BankLinesTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
-import { InviteUser, SettingsMenu } from './screens/people.tsx';
+import { PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
+import { InviteUser } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
-import { ReportsMenu } from './screens/reports-menu.tsx';
 import { readTax, readUnearned, taxScreen, unearnedScreen } from './screens/revenue.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
@@ -126,11 +124,10 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen('/settings', LEDGER, (tx, { context }) => readSettingsView(tx, context), settingsScreen);
   addList(routes, '/settings/users', {
     ...{ list: users, place: 'settings', title: 'Settings', lead: 'users' },
-    ...{ Actions: InviteUser, Above: () => SettingsMenu({ current: 'users' }) },
+    Actions: InviteUser,
   });
   addList(routes, '/settings/clients', {
     ...{ list: clients, place: 'settings', title: 'Settings', lead: 'API clients of all partners' },
-    Above: () => SettingsMenu({ current: 'clients' }),
   });
 }
 
@@ -169,11 +166,11 @@ function addPayments(routes: Routes) {
   );
   addList(routes, '/payments/all', {
     ...{ list: payments, place: 'payments', title: 'Payments' },
-    ...{ Actions: PaymentActions, Above: AllPaymentsTab },
+    Actions: PaymentActions,
   });
   addList(routes, '/payments/lines', {
     ...{ list: bankLines, place: 'payments', title: 'Payments', lead: 'every line of the bank' },
-    ...{ Actions: PaymentActions, Above: BankLinesTab },
+    Actions: PaymentActions,
   });
   redirect('/payments/import', PARTNERS, () => actionHref('payment.import'));
   redirect('/payments/record', PARTNERS, () => actionHref('payment.record'));
@@ -231,15 +228,13 @@ function addReports(routes: Routes) {
   );
   addList(routes, '/reports/roll-forward', {
     ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
-    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
   });
   addList(routes, '/reports/movements', {
     ...{ list: movements, place: 'aging', title: 'Movements', lead: 'facts that changed the balances of partners' },
-    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
+    tab: '/console/reports/roll-forward',
   });
   addList(routes, '/reports/reserve', {
     ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
-    Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
   });
   screen('/reports/tax', LEDGER, (tx, { query, today }) => readTax(tx, query, { today }), taxScreen, taxSheet);
   screen(
@@ -251,7 +246,6 @@ function addReports(routes: Routes) {
   );
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
-    Above: () => ReportsMenu({ current: 'cash-application' }),
   });
   const journals: Access = { ...LEDGER, ...OF_PERIOD };
   screen('/reports/general-ledger', journals, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
@@ -259,7 +253,7 @@ function addReports(routes: Routes) {
   );
   addList(routes, '/reports/general-ledger/entries', {
     ...{ list: entries, place: 'aging', title: 'Journal entries', lead: 'a month, with document numbers' },
-    Above: () => ReportsMenu({ current: 'general-ledger' }),
+    tab: '/console/reports/general-ledger',
   });
   file('/reports/general-ledger/:gl/:file', journals, async (tx, { params: { gl = '', file: name = '' }, period }) => {
     if (!/^[1-9]\d{0,14}$/.test(gl)) return undefined;
@@ -315,11 +309,10 @@ function addAudit(routes: Routes) {
   );
   addList(routes, '/audit/checkpoints', {
     ...{ list: checkpoints, place: 'audit', title: 'Audit', lead: 'checkpoints of the log' },
-    ...{ Actions: TakeCheckpoint, Above: () => AuditMenu({ current: 'checkpoints' }) },
+    Actions: TakeCheckpoint,
   });
   addList(routes, '/audit/access', {
     ...{ list: access, place: 'audit', title: 'Audit', lead: 'who has access, and since when' },
-    Above: () => AuditMenu({ current: 'access' }),
   });
   screen(
     '/audit/checkpoints/:size',

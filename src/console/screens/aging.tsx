@@ -15,7 +15,6 @@ import {
   Question,
   Quiet,
   Screen,
-  Seer,
   textAsked,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -25,7 +24,6 @@ import { refuseFutureDay } from '#reports/future-day';
 import { agingDocumentsSheet, agingSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
 import { plural } from '#text';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;
 
@@ -94,18 +92,18 @@ const BUCKET_NAMES: Readonly<Record<ListedAging, string>> = {
   credit: 'Credit',
 };
 
-export function agingScreen(view: AgingView, { user }: { user: Seer }): Screen {
+export function agingScreen(view: AgingView): Screen {
   const { aging, documentsOf } = view;
   const question = { as_of: aging.as_of, ...documentsOf };
   return {
     place: 'aging',
+    tab: PATH,
     title: documentsOf === null ? 'Aging' : titleOf(view),
     ...(documentsOf !== null && { crumbs: [{ name: 'Aging', href: addressOf(PATH, { as_of: aging.as_of }) }] }),
     lead: `as of ${aging.as_of}`,
     actions: <Downloads path={PATH} question={question} />,
     content: (
       <>
-        <ReportsMenu current="aging" user={user} />
         <form class="filters" action={PATH}>
           {Object.entries(documentsOf ?? {}).map(([name, value]) => (
             <input type="hidden" name={name} value={value} />

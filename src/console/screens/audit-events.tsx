@@ -10,7 +10,6 @@ import {
   inWords,
   Pager,
   Screen,
-  Seer,
   textAsked,
 } from '#console/parts';
 import { Visit } from '#console/route';
@@ -19,7 +18,6 @@ import { periodGiven } from '#lists/list';
 import { lastDay } from '#month';
 import { plural } from '#text';
 import { Filter, ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
-import { AuditMenu } from './audit-menu.tsx';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
 
@@ -67,18 +65,15 @@ const later = (day: string | undefined, least: string | null) =>
 const earlier = (day: string | undefined, most: string | null) =>
   day === undefined || (most !== null && day > most) ? most : day;
 
-export function auditEventsScreen(
-  { filter, events, actions, next }: AuditEventsView,
-  { user }: { user: Seer },
-): Screen {
+export function auditEventsScreen({ filter, events, actions, next }: AuditEventsView): Screen {
   const { action, by, subject, from, to, before } = filter;
   const question = { action, by, subject, from, to };
   return {
     place: 'audit',
+    tab: PATH,
     title: 'Audit',
     content: (
       <>
-        <AuditMenu current="events" user={user} />
         <form class="filters" action={PATH}>
           <label class="field">
             Action

@@ -19,7 +19,6 @@ import {
   readVerifyRuns,
   VerifyFinding,
 } from './audit.sql.ts';
-import { AuditMenu } from './audit-menu.tsx';
 import { MadePacks, mayGet, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';
 
 // --- Checks ---
@@ -47,38 +46,36 @@ export function checksScreen({ runs, others, findings, task }: ChecksView, { rea
   const [last] = runs;
   return {
     ...AUDIT,
+    tab: '/console/audit/checks',
     lead: last === undefined ? 'the nightly checks have not run yet' : outcomeOf(last),
     content: (
-      <>
-        <AuditMenu current="checks" />
-        <div class="columns">
-          <div class="stack">
-            <Verify task={task} reader={reader} />
-            {task === undefined && (
-              <Card
-                title="Findings of the latest run"
-                note={last !== undefined && <Instant at={last.finished_at} />}
-                flush
-              >
-                <DataTable
-                  columns={FINDINGS}
-                  rows={findings}
-                  nothing={last === undefined ? 'The nightly checks have not run yet.' : 'All checks passed.'}
-                  caption="Findings"
-                />
-              </Card>
-            )}
-          </div>
-          <div class="stack">
-            <Card title="Runs of verify" note="latest first" flush>
-              <DataTable columns={RUNS} rows={runs} nothing="None yet." caption="Runs of verify" />
+      <div class="columns">
+        <div class="stack">
+          <Verify task={task} reader={reader} />
+          {task === undefined && (
+            <Card
+              title="Findings of the latest run"
+              note={last !== undefined && <Instant at={last.finished_at} />}
+              flush
+            >
+              <DataTable
+                columns={FINDINGS}
+                rows={findings}
+                nothing={last === undefined ? 'The nightly checks have not run yet.' : 'All checks passed.'}
+                caption="Findings"
+              />
             </Card>
-            <Card title="Other jobs" note="the latest run of each" flush>
-              <DataTable columns={JOBS} rows={others} nothing="No other jobs have run yet." caption="Other jobs" />
-            </Card>
-          </div>
+          )}
         </div>
-      </>
+        <div class="stack">
+          <Card title="Runs of verify" note="latest first" flush>
+            <DataTable columns={RUNS} rows={runs} nothing="None yet." caption="Runs of verify" />
+          </Card>
+          <Card title="Other jobs" note="the latest run of each" flush>
+            <DataTable columns={JOBS} rows={others} nothing="No other jobs have run yet." caption="Other jobs" />
+          </Card>
+        </div>
+      </div>
     ),
   };
 }
@@ -120,14 +117,12 @@ const JOBS: readonly Column<Run>[] = [
 
 export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
   ...AUDIT,
+  tab: '/console/audit/settings',
   lead: 'changes of the settings',
   content: (
-    <>
-      <AuditMenu current="settings" />
-      <Card title={plural(events.length, 'change')} note="as read from settings.json">
-        <ChangeLog events={events} nothing="No settings are recorded yet." />
-      </Card>
-    </>
+    <Card title={plural(events.length, 'change')} note="as read from settings.json">
+      <ChangeLog events={events} nothing="No settings are recorded yet." />
+    </Card>
   ),
 });
 
@@ -171,10 +166,10 @@ export function packsScreen(view: PacksView, { reader }: { reader: PageUser }): 
   const { month } = view;
   return {
     ...AUDIT,
+    tab: '/console/audit/packs',
     lead: month === null ? 'no packs yet' : `packs of ${monthName(month)}`,
     content: (
       <>
-        <AuditMenu current="packs" user={reader} />
         {month === null ? (
           <p class="nothing">
             {reader.limits === null

@@ -25,7 +25,6 @@ import {
   verdictOf,
 } from '#reports/bank-reconciliation';
 import { refuseFutureDay } from '#reports/future-day';
-import { ReportsMenu } from './reports-menu.tsx';
 
 const PATH = '/console/reports/bank-reconciliation';
 
@@ -42,11 +41,10 @@ export async function readBankReconciliation(
 export function bankReconciliationScreen(report: BankReconciliation, { user }: { user: Seer }): Screen {
   const { on, accounts, ties } = report;
   return {
-    ...{ place: 'aging', title: 'Bank reconciliation', lead: `as of ${on}` },
+    ...{ place: 'aging', tab: PATH, title: 'Bank reconciliation', lead: `as of ${on}` },
     actions: <Downloads path={PATH} question={{ on }} />,
     content: (
       <>
-        <ReportsMenu current="bank-reconciliation" />
         <form class="filters" action={PATH}>
           <label class="field">
             On

@@ -28,7 +28,6 @@ import { Sheet } from '#sheet';
 import { Month, monthName, plural } from '#values';
 import { readClosedMonths } from './audit.sql.ts';
 import { Why } from './month-changes.tsx';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
 
@@ -113,6 +112,7 @@ export const sheetOfCloseReport = ({ report }: CloseReportView): Sheet => closeS
 export function closeReportScreen({ report, totals, tax, months }: CloseReportView, { user }: { user: Seer }): Screen {
   return {
     place: 'aging',
+    tab: PATH,
     title: 'Close report',
     lead: report === null ? 'no month is closed yet' : monthName(report.month),
     actions: report !== null && (
@@ -127,7 +127,6 @@ export function closeReportScreen({ report, totals, tax, months }: CloseReportVi
     ),
     content: (
       <>
-        <ReportsMenu current="close" user={user} />
         {report === null ? (
           <p class="nothing">The first report appears once a month is closed.</p>
         ) : (

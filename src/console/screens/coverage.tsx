@@ -15,7 +15,6 @@ import {
   Pager,
   PartnerLink,
   Screen,
-  Seer,
   textAsked,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -28,7 +27,6 @@ import { coverageSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
 import { Month, plural } from '#values';
 import { Verdict } from './aging.tsx';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
@@ -85,18 +83,18 @@ export async function readCoverageSheet(
 
 type Line = Coverage['partners'][number];
 
-export function coverageScreen(view: CoverageView, { user }: { user: Seer }): Screen {
+export function coverageScreen(view: CoverageView): Screen {
   const { coverage, asOf, today, gapsOnly } = view;
   const { months, gaps, books_open } = coverage;
   const question = { as_of: asOf, only: gapsOnly ? 'gaps' : undefined };
   return {
     place: 'aging',
+    tab: PATH,
     title: 'Coverage',
     lead: months.length === 0 ? 'no month is closed yet' : `${months[0]} to ${months.at(-1)}`,
     actions: <Downloads path={PATH} question={{ as_of: asOf }} />,
     content: (
       <>
-        <ReportsMenu current="coverage" user={user} />
         <form class="filters" action={PATH}>
           <label class="field">
             Months closed by

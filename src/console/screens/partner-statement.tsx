@@ -90,7 +90,7 @@ function Send({ partner, statement, user }: PartnerStatementView & { user: Seer 
 
 export function partnerStatementScreen({ partner, statement }: PartnerStatementView, { user }: { user: Seer }): Screen {
   const { ties, preliminary } = statement;
-  const { frame, path, menu } = partnerFrame(partner, '/statement');
+  const { frame, path } = partnerFrame(partner, '/statement');
   return {
     ...frame,
     actions: (
@@ -101,7 +101,6 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
     ),
     content: (
       <>
-        {menu}
         <StatementPeriod path={path} statement={statement}>
           <Verdict good={ties}>{ties ? 'equals the open items' : 'differs from the open items'}</Verdict>
           {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}

@@ -85,25 +85,21 @@ export async function readPartnerTerms(
 
 export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: Seer }): Screen {
   const { partner, changes } = view;
-  const { frame, menu } = partnerFrame(partner, '/terms');
   return {
-    ...frame,
+    ...partnerFrame(partner, '/terms').frame,
     content: (
-      <>
-        {menu}
-        <div class="columns">
-          <div class="stack">
-            <Policies view={view} user={user} />
-            <Card title="Changes" note="latest first">
-              <ChangeLog events={changes} nothing="No changes are recorded." />
-            </Card>
-          </div>
-          <div class="stack">
-            <Agreed view={view} user={user} />
-            <Clients view={view} user={user} />
-          </div>
+      <div class="columns">
+        <div class="stack">
+          <Policies view={view} user={user} />
+          <Card title="Changes" note="latest first">
+            <ChangeLog events={changes} nothing="No changes are recorded." />
+          </Card>
         </div>
-      </>
+        <div class="stack">
+          <Agreed view={view} user={user} />
+          <Clients view={view} user={user} />
+        </div>
+      </div>
     ),
   };
 }

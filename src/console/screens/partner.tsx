@@ -85,6 +85,12 @@ export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
       place: 'partners' as const,
       title: partner.name,
       crumbs: [{ name: 'Partners', href: '/console/partners' }],
+      tabs: (
+        <Tabs
+          label={`About ${partner.name}`}
+          tabs={TABS.map(([each, name]) => ({ name, href: `${path}${each}`, current: each === tab }))}
+        />
+      ),
       lead: (
         <>
           {[partner.partner_id, partner.currency, partner.time_zone].join(' · ')}{' '}
@@ -93,20 +99,13 @@ export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
       ),
     },
     path: `${path}${tab}`,
-    menu: (
-      <Tabs
-        label={`About ${partner.name}`}
-        tabs={TABS.map(([each, name]) => ({ name, href: `${path}${each}`, current: each === tab }))}
-      />
-    ),
   };
 }
 
 export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): Screen {
   const { partner } = view;
-  const { frame, menu } = partnerFrame(partner, '');
   return {
-    ...frame,
+    ...partnerFrame(partner, '').frame,
     actions: (
       <>
         <a class="button" href={addressOf('/console/invoices', { partner: partner.partner_id })}>
@@ -142,20 +141,17 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
       </>
     ),
     content: (
-      <>
-        {menu}
-        <div class="stack">
-          <Balances view={view} />
-          <div class="columns">
-            <OpenItems view={view} />
-            <div class="stack">
-              <Contact partner={partner} user={user} />
-              <Waiting view={view} user={user} />
-              {(partner.parent != null || view.children.length > 0) && <Family view={view} user={user} />}
-            </div>
+      <div class="stack">
+        <Balances view={view} />
+        <div class="columns">
+          <OpenItems view={view} />
+          <div class="stack">
+            <Contact partner={partner} user={user} />
+            <Waiting view={view} user={user} />
+            {(partner.parent != null || view.children.length > 0) && <Family view={view} user={user} />}
           </div>
         </div>
-      </>
+      </div>
     ),
   };
 }

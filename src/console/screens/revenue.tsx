@@ -8,7 +8,6 @@ import { readUnearned as readUnearnedReport } from '#reports/unearned';
 import { UnearnedLine } from '#reports/unearned.sql';
 import { lastDay, Month } from '#values';
 import { Verdict } from './aging.tsx';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type Asked = Readonly<Partial<Record<'as_of' | 'from' | 'to' | 'by', string>>>;
 type Shown<Report> = Report extends (...given: never[]) => Promise<infer Value> ? Value : never;
@@ -62,11 +61,10 @@ export function taxScreen(report: Shown<typeof readTax>): Screen {
     amounts('Tax', ({ tax }) => tax),
   ];
   return {
-    ...{ place: 'aging', title: 'Tax', lead: `${from} to ${to}` },
+    ...{ place: 'aging', tab: '/console/reports/tax', title: 'Tax', lead: `${from} to ${to}` },
     actions: <Downloads path="/console/reports/tax" question={{ from, to, by }} />,
     content: (
       <>
-        <ReportsMenu current="tax" />
         <form class="filters" action="/console/reports/tax">
           {day('From', 'from', from)}
           {day('To', 'to', to)}
@@ -105,11 +103,10 @@ export function unearnedScreen(report: Shown<typeof readUnearned>): Screen {
     { heading: 'Earned by', cell: ({ earned_by }) => earned_by },
   ];
   return {
-    ...{ place: 'aging', title: 'Unearned sales', lead: `as of ${asOf}` },
+    ...{ place: 'aging', tab: '/console/reports/unearned', title: 'Unearned sales', lead: `as of ${asOf}` },
     actions: <Downloads path="/console/reports/unearned" question={{ as_of: asOf }} />,
     content: (
       <>
-        <ReportsMenu current="unearned" />
         <form class="filters" action="/console/reports/unearned">
           {day('As of', 'as_of', asOf)}
           {verdicts(report)}

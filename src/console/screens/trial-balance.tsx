@@ -5,7 +5,6 @@ import { trialBalanceSheet } from '#reports/sheets';
 import { readTrialBalance as readTrialBalanceReport, TrialBalance } from '#reports/trial-balance';
 import { Sheet } from '#sheet';
 import { Verdict } from './aging.tsx';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type TrialBalanceQuestion = Readonly<Partial<Record<'as_of' | 'detail', string>>>;
 
@@ -39,7 +38,6 @@ export function trialBalanceScreen({ trial, detail }: TrialBalanceView): Screen 
     actions: <Downloads path={PATH} question={question} />,
     content: (
       <>
-        <ReportsMenu current="trial-balance" />
         <form class="filters" action={PATH}>
           <label class="field">
             As of
@@ -71,7 +69,7 @@ export function trialBalanceScreen({ trial, detail }: TrialBalanceView): Screen 
   };
 }
 
-const FRAME = { place: 'aging', title: 'Trial balance' } as const;
+const FRAME = { place: 'aging', title: 'Trial balance', tab: PATH } as const;
 
 function Currency({ trial, total }: { trial: TrialBalance; total: TrialBalance['totals'][number] }) {
   const { currency } = total;
