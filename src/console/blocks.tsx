@@ -48,7 +48,6 @@ function Drawn({ title, tone, lines = [], table, versions, facts }: Block) {
           }))}
           nothing="None."
           caption={title}
-          labelled
           foot={table.foot?.map((row) => (
             <tr class="total">
               {row.map((cell, at) => (
@@ -122,12 +121,11 @@ function SideBySide({ versions: { names, rows }, title }: { versions: Versions; 
         rows={rows.filter(differ)}
         nothing="No field of the document differs."
         caption={title}
-        labelled
       />
       {same.length > 0 && (
         <details class="more in">
           <summary>{`${plural(same.length, 'field')} the same`}</summary>
-          <DataTable columns={columns} rows={same} nothing="None." caption={`${title}: the same`} labelled />
+          <DataTable columns={columns} rows={same} nothing="None." caption={`${title}: the same`} />
         </details>
       )}
     </>

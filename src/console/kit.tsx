@@ -65,30 +65,21 @@ export type Column<Row> = Readonly<{
   cell: (row: Row) => ComponentChildren;
 }>;
 
-/** Tables with more columns label each cell on a narrow screen. */
-const MOST_UNLABELLED = 4;
-
-/** Each row starts with a link, for the keys j, k and Enter. */
-export function DataTable<Row>({
-  columns,
-  rows,
-  nothing,
-  caption,
-  foot,
-  labelled = columns.length > MOST_UNLABELLED,
-}: {
+type TableProps<Row> = Readonly<{
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  nothing: string;
-  caption: string;
+  /** What is shown without rows. */
+  nothing?: string | undefined;
   foot?: ComponentChildren;
-  labelled?: boolean;
-}) {
+}>;
+
+/** Each row starts with a link, for the keys j, k and Enter. */
+export function DataTable<Row>({ columns, rows, nothing = '', caption, foot }: TableProps<Row> & { caption: string }) {
   if (rows.length === 0 && foot === undefined) return <p class="nothing">{nothing}</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section class="scroll" tabIndex={0} aria-label={caption}>
-      <table class={labelled ? 'cards labelled' : 'cards'}>
+      <table class="cards">
         {rows.length > 0 && (
           <thead>
             <tr>
@@ -112,8 +103,8 @@ export function DataTable<Row>({
           {rows.map((row) => (
             <tr>
               {columns.map(({ heading, number, cell }) => (
-                <td class={number ? 'num' : undefined} data-label={labelled && heading !== '' ? heading : undefined}>
-                  {labelled ? <div class="value">{cell(row)}</div> : cell(row)}
+                <td class={number ? 'num' : undefined} data-label={heading || undefined}>
+                  <div class="value">{cell(row)}</div>
                 </td>
               ))}
             </tr>
@@ -125,16 +116,33 @@ export function DataTable<Row>({
   );
 }
 
+type CardProps = Readonly<{
+  title: string;
+  note?: ComponentChildren;
+  actions?: ComponentChildren;
+}>;
+
+/** A card with a table, and with its children below the table. */
+export const TableCard = <Row,>({
+  title,
+  note,
+  actions,
+  children,
+  ...table
+}: CardProps & TableProps<Row> & { children?: ComponentChildren }) => (
+  <Card {...{ title, note, actions }} flush>
+    <DataTable caption={title} {...table} />
+    {children}
+  </Card>
+);
+
 export function Card({
   title,
   note,
   actions,
   flush = false,
   children,
-}: {
-  title: string;
-  note?: ComponentChildren;
-  actions?: ComponentChildren;
+}: CardProps & {
   /** Removes the inner margin, for a card that contains a table. */
   flush?: boolean;
   children: ComponentChildren;

@@ -1,7 +1,18 @@
 /** The open items, documents and account statement of a partner. */
 
 import { ListPager, ListTable, ListView } from '#console/list';
-import { balanceColumns, Card, Chip, Column, DataTable, Form, Money, owedColumns, Tabs } from '#console/parts';
+import {
+  balanceColumns,
+  Card,
+  Chip,
+  Column,
+  DataTable,
+  Form,
+  Money,
+  owedColumns,
+  TableCard,
+  Tabs,
+} from '#console/parts';
 import { Accounts, PartnerStatementView, StatementFiles, StatementPeriod } from '#console/screens/partner-statement';
 import { Transaction } from '#database/transaction';
 import { InvoiceInCheckout, readInvoicesInCheckout } from '#delivery/checkouts/checkouts.sql';
@@ -95,7 +106,6 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
     <DataTable
       columns={payable.length === 0 ? columns : [...columns.slice(0, 1), choiceOf(view, refused), ...columns.slice(1)]}
       rows={items}
-      labelled
       nothing="All invoices are settled."
       caption="Open"
     />
@@ -109,9 +119,13 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
             {refused.problem}
           </p>
         )}
-        <Card title="Balance" note={`as of ${as_of}`} flush>
-          <DataTable columns={BALANCES} rows={balances} labelled nothing="Nothing is open." caption="Balance" />
-        </Card>
+        <TableCard
+          title="Balance"
+          note={`as of ${as_of}`}
+          columns={BALANCES}
+          rows={balances}
+          nothing="Nothing is open."
+        />
         <Card title="Open" note={plural(items.length, 'document')} flush>
           {payable.length === 0 ? (
             table

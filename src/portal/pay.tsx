@@ -1,6 +1,6 @@
 /** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
-import { Card, Chip, Column, DataTable, Facts, Form, Instant, Money, None, Tone } from '#console/parts';
+import { Card, Chip, Column, Facts, Form, Instant, Money, None, TableCard, Tone } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { Checkout, CheckoutPart, readCheckout } from '#delivery/checkouts/checkouts.sql';
 import { callsOf, endCheckout } from '#delivery/checkouts/end';
@@ -210,9 +210,7 @@ export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): Part
     content: (
       <div class="stack">
         <p>{text}</p>
-        <Card title="Invoices" flush>
-          <DataTable columns={columns} rows={invoices} labelled nothing="No invoices." caption="Invoices" />
-        </Card>
+        <TableCard title="Invoices" columns={columns} rows={invoices} nothing="No invoices." />
         <Card title="Payment">
           <Facts
             facts={[

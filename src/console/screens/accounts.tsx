@@ -23,6 +23,7 @@ import {
   RareAction,
   Screen,
   Seer,
+  TableCard,
   Tabs,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -205,15 +206,13 @@ function Partners({ view: { found, names } }: { view: AccountsView }) {
     amount('Open', 'open'),
   ];
   return (
-    <Card title="By partner" note="quotes matched to the cent" flush>
-      <DataTable
-        columns={columns}
-        rows={found.partners}
-        labelled
-        nothing="No partner with a connected account has rows in this month."
-        caption="Reconciliation by partner"
-      />
-    </Card>
+    <TableCard
+      title="By partner"
+      note="quotes matched to the cent"
+      columns={columns}
+      rows={found.partners}
+      nothing="No partner with a connected account has rows in this month."
+    />
   );
 }
 
@@ -254,7 +253,6 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
       <DataTable
         columns={columns}
         rows={shown}
-        labelled
         nothing={all ? 'All quotes are matched to the cent.' : 'Nothing is open.'}
         caption="Exceptions"
       />
@@ -296,16 +294,15 @@ function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } 
   ];
   const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
   return (
-    <Card title="Payouts" note={plural(payouts.length, 'payout')} flush>
-      <DataTable
-        columns={columns}
-        rows={payouts
-          .toSorted((one, other) => Number(payoutNeedsWork(other.status)) - Number(payoutNeedsWork(one.status)))
-          .slice(0, PAGE)}
-        labelled
-        nothing="No payouts this month."
-        caption="Payouts"
-      />
+    <TableCard
+      title="Payouts"
+      note={plural(payouts.length, 'payout')}
+      columns={columns}
+      rows={payouts
+        .toSorted((one, other) => Number(payoutNeedsWork(other.status)) - Number(payoutNeedsWork(one.status)))
+        .slice(0, PAGE)}
+      nothing="No payouts this month."
+    >
       {not_paid_out.length + others.length > 0 && (
         <div class="in">
           <ul class="ticks plain">
@@ -327,7 +324,7 @@ function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } 
           </ul>
         </div>
       )}
-    </Card>
+    </TableCard>
   );
 }
 

@@ -6,7 +6,6 @@ import {
   Chip,
   Column,
   choiceAsked,
-  DataTable,
   DISPUTED,
   Downloads,
   dayAsked,
@@ -15,6 +14,7 @@ import {
   Question,
   Quiet,
   Screen,
+  TableCard,
   textAsked,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -203,7 +203,7 @@ function Currency({ asOf, all, begin, total }: CurrencyProps) {
     ),
   ];
   return (
-    <Card
+    <TableCard
       title={currency}
       note={
         <>
@@ -211,30 +211,25 @@ function Currency({ asOf, all, begin, total }: CurrencyProps) {
           <Shares total={total} />
         </>
       }
-      flush
+      columns={columns}
+      rows={rows}
+      nothing="Nothing is open."
+      foot={
+        <tr>
+          <td>{isPart ? `Total of all ${all.length}` : 'Total'}</td>
+          {SUMS.map((column) => (
+            <td class="num" data-label={SUM_NAMES[column]}>
+              {linked(total, column)}
+            </td>
+          ))}
+        </tr>
+      }
     >
-      <DataTable
-        columns={columns}
-        rows={rows}
-        labelled
-        nothing="Nothing is open."
-        caption={`Aging in ${currency}`}
-        foot={
-          <tr>
-            <td>{isPart ? `Total of all ${all.length}` : 'Total'}</td>
-            {SUMS.map((column) => (
-              <td class="num" data-label={SUM_NAMES[column]}>
-                {linked(total, column)}
-              </td>
-            ))}
-          </tr>
-        }
-      />
       <Pager
         first={begin === 0 ? null : addressOf(PATH, { as_of: asOf })}
         next={next === null ? null : addressOf(PATH, { as_of: asOf, after: next })}
       />
-    </Card>
+    </TableCard>
   );
 }
 
@@ -244,19 +239,18 @@ function Documents({ view, question }: { view: AgingView; question: Question }) 
   const shown = documents.slice(begin, begin + PAGE);
   const next = begin + PAGE < documents.length ? (shown.at(-1)?.number ?? null) : null;
   return (
-    <Card title={plural(documents.length, 'document')} note="by number" flush>
-      <DataTable
-        columns={DOCUMENT_COLUMNS}
-        rows={shown}
-        labelled
-        nothing="No documents of this kind are open on this day."
-        caption="Open documents"
-      />
+    <TableCard
+      title={plural(documents.length, 'document')}
+      note="by number"
+      columns={DOCUMENT_COLUMNS}
+      rows={shown}
+      nothing="No documents of this kind are open on this day."
+    >
       <Pager
         first={after === null ? null : addressOf(PATH, question)}
         next={next === null ? null : addressOf(PATH, { ...question, after: next })}
       />
-    </Card>
+    </TableCard>
   );
 }
 

@@ -5,7 +5,7 @@ import { digestOf } from '#actions/consequence';
 import { Preview } from '#actions/run';
 import { PAST, statusOf } from '#approvals/requests';
 import { PreviewedChange, RequestRow, readApprovers, readRequests } from '#approvals/requests.sql';
-import { addressOf, Card, DataTable, Form, Instant, Marks, Money, PageUser, Screen } from '#console/parts';
+import { addressOf, Card, Form, Instant, Marks, Money, PageUser, Screen, TableCard } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { readRowsNumbered } from '#documents/rows-to-correct.sql';
 import { refuse } from '#errors/refusals';
@@ -156,17 +156,17 @@ export function approvalScreen(
         ) : (
           <>
             {now !== undefined && <Outdated asked={preview.changes} now={now.changes} />}
-            <Card title="What the requester saw" note={<Amounts amounts={preview.amounts} />} flush>
-              <DataTable
-                columns={changeColumns('When requested')}
-                rows={preview.changes}
-                nothing="No figures would change."
-                caption="Changes"
-              />
+            <TableCard
+              title="What the requester saw"
+              note={<Amounts amounts={preview.amounts} />}
+              columns={changeColumns('When requested')}
+              rows={preview.changes}
+              nothing="No figures would change."
+            >
               <div class="in">
                 <ReportText text={preview.text} />
               </div>
-            </Card>
+            </TableCard>
           </>
         )}
         {status === 'waiting' && (isOwn || mayApprove) && (
@@ -191,14 +191,12 @@ function Outdated({ asked, now }: { asked: readonly PreviewedChange[]; now: read
       <p class="problem">
         It would do something else now than when it was requested, so it cannot be approved. Request it again.
       </p>
-      <Card title="What changed since" flush>
-        <DataTable
-          columns={changeColumns('When requested', 'Now')}
-          rows={rows}
-          nothing="Only what it starts from."
-          caption="What changed since it was requested"
-        />
-      </Card>
+      <TableCard
+        title="What changed since"
+        columns={changeColumns('When requested', 'Now')}
+        rows={rows}
+        nothing="Only what it starts from."
+      />
     </>
   );
 }

@@ -1,15 +1,14 @@
 import { ComponentChildren } from 'preact';
 import {
   addressOf,
-  Card,
   Column,
-  DataTable,
   dayAsked,
   Instant,
   idAsked,
   inWords,
   Pager,
   Screen,
+  TableCard,
   textAsked,
 } from '#console/parts';
 import { Visit } from '#console/route';
@@ -102,14 +101,19 @@ export function auditEventsScreen({ filter, events, actions, next }: AuditEvents
           </label>
           <button type="submit">Filter</button>
         </form>
-        <Card title={plural(events.length, 'event')} note="latest first" flush>
-          <DataTable columns={COLUMNS} rows={events} labelled nothing="No events match." caption="Audit events" />
+        <TableCard
+          title={plural(events.length, 'event')}
+          note="latest first"
+          columns={COLUMNS}
+          rows={events}
+          nothing="No events match."
+        >
           <Pager
             first={before === null ? null : addressOf(PATH, question)}
             next={next === null ? null : addressOf(PATH, { ...question, before: next })}
             names={['Newest', 'Older']}
           />
-        </Card>
+        </TableCard>
       </>
     ),
   };

@@ -1,7 +1,7 @@
 import { EXPORT_KINDS } from '#audit/export';
 import { CHECKS_IN_ALL, ExportInput, ExportResult, PACK_HOURS, PACKS_KEPT, VerifyResult } from '#audit/tasks';
 import { AuditTask, readTasks } from '#audit/tasks.sql';
-import { Card, Chip, Column, DataTable, Form, Instant, Meter, None, PageUser } from '#console/parts';
+import { Card, Chip, Column, Form, Instant, Meter, None, PageUser, TableCard } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { isInPeriod } from '#people/scope';
@@ -111,15 +111,14 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
         {task?.problem && <p class="problem">{`The last run has no result: ${task.problem}`}</p>}
       </Card>
       {checks.length > 0 && task !== undefined && (
-        <Card
+        <TableCard
           title={
             failed === 0 ? `${plural(checks.length, 'check')} passed` : `${plural(failed, 'check')} found differences`
           }
           note={task.finished_at !== null && <Instant at={task.finished_at} />}
-          flush
-        >
-          <DataTable columns={checkColumns} rows={checks} nothing="" caption="Checks" />
-        </Card>
+          columns={checkColumns}
+          rows={checks}
+        />
       )}
     </div>
   );
@@ -216,13 +215,12 @@ export function MadePacks({ tasks, path, now }: { tasks: readonly AuditTask[]; p
   return (
     <div id="packs" {...live}>
       {shown.length > 0 && (
-        <Card
+        <TableCard
           title="Recent packs"
           note={`the latest ${PACKS_KEPT} are kept, each for ${PACK_HOURS} hours, by the server that made them`}
-          flush
-        >
-          <DataTable columns={packColumns} rows={shown} labelled nothing="" caption="Recent packs" />
-        </Card>
+          columns={packColumns}
+          rows={shown}
+        />
       )}
     </div>
   );

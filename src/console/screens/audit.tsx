@@ -3,7 +3,7 @@
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '#audit/export';
 import { AuditTask } from '#audit/tasks.sql';
 import { ChangeLog } from '#console/change-log';
-import { Card, Chip, Column, DataTable, Form, Instant, monthAsked, PageUser, Screen } from '#console/parts';
+import { Card, Chip, Column, Form, Instant, monthAsked, PageUser, Screen, TableCard } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
@@ -53,27 +53,24 @@ export function checksScreen({ runs, others, findings, task }: ChecksView, { rea
         <div class="stack">
           <Verify task={task} reader={reader} />
           {task === undefined && (
-            <Card
+            <TableCard
               title="Findings of the latest run"
               note={last !== undefined && <Instant at={last.finished_at} />}
-              flush
-            >
-              <DataTable
-                columns={FINDINGS}
-                rows={findings}
-                nothing={last === undefined ? 'The nightly checks have not run yet.' : 'All checks passed.'}
-                caption="Findings"
-              />
-            </Card>
+              columns={FINDINGS}
+              rows={findings}
+              nothing={last === undefined ? 'The nightly checks have not run yet.' : 'All checks passed.'}
+            />
           )}
         </div>
         <div class="stack">
-          <Card title="Runs of verify" note="latest first" flush>
-            <DataTable columns={RUNS} rows={runs} nothing="None yet." caption="Runs of verify" />
-          </Card>
-          <Card title="Other jobs" note="the latest run of each" flush>
-            <DataTable columns={JOBS} rows={others} nothing="No other jobs have run yet." caption="Other jobs" />
-          </Card>
+          <TableCard title="Runs of verify" note="latest first" columns={RUNS} rows={runs} nothing="None yet." />
+          <TableCard
+            title="Other jobs"
+            note="the latest run of each"
+            columns={JOBS}
+            rows={others}
+            nothing="No other jobs have run yet."
+          />
         </div>
       </div>
     ),
@@ -262,9 +259,7 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
       <div class="stack">
         <MadePacks tasks={tasks} path={`${PACKS_PATH}/${month}`} now={now} />
         <Everything months={months} reader={reader} />
-        <Card title="Packs" flush>
-          <DataTable columns={columns} rows={EXPORT_KINDS} labelled nothing="" caption="Packs" />
-        </Card>
+        <TableCard title="Packs" columns={columns} rows={EXPORT_KINDS} />
         <Card title="What every pack has besides its data">
           <ul class="ticks plain">
             <li>manifest.json with the SHA-256, size and number of rows of every file</li>

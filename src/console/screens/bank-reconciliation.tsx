@@ -1,6 +1,5 @@
 import {
   ActionLink,
-  Card,
   Chip,
   Column,
   DataTable,
@@ -9,6 +8,7 @@ import {
   Money,
   Screen,
   Seer,
+  TableCard,
   textAsked,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -76,31 +76,24 @@ function Account({ account: each, user }: { account: AccountReconciliation; user
     { heading: 'Amount', number: true, cell: ([, amount]) => <Money amount={amount} currency={currency} /> },
   ];
   return (
-    <Card title={accountName(each)} note={<Chip tone={TONES[each.state]}>{verdictOf(each)}</Chip>} flush>
-      <DataTable
-        columns={steps}
-        rows={before.reverse()}
-        nothing=""
-        caption={`Reconciliation of ${accountName(each)}`}
-        foot={
-          <tr>
-            <td>{capital(bank?.[0] ?? '')}</td>
-            <td class="num">
-              <Money amount={bank?.[1] ?? '0'} currency={currency} />
-            </td>
-          </tr>
-        }
-      />
+    <TableCard
+      title={accountName(each)}
+      note={<Chip tone={TONES[each.state]}>{verdictOf(each)}</Chip>}
+      columns={steps}
+      rows={before.reverse()}
+      foot={
+        <tr>
+          <td>{capital(bank?.[0] ?? '')}</td>
+          <td class="num">
+            <Money amount={bank?.[1] ?? '0'} currency={currency} />
+          </td>
+        </tr>
+      }
+    >
       {items.length > 0 && (
-        <DataTable
-          columns={itemColumns(each, user)}
-          rows={items}
-          labelled
-          nothing=""
-          caption={`Items of ${accountName(each)}`}
-        />
+        <DataTable columns={itemColumns(each, user)} rows={items} caption={`Items of ${accountName(each)}`} />
       )}
-    </Card>
+    </TableCard>
   );
 }
 

@@ -5,7 +5,6 @@ import {
   Card,
   Chip,
   Column,
-  DataTable,
   Downloads,
   InvoiceLink,
   Money,
@@ -14,6 +13,7 @@ import {
   Screen,
   Seer,
   seesAll,
+  TableCard,
 } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
@@ -165,20 +165,17 @@ function Totals({ totals }: { totals: CloseReport['totals'] }) {
     cell: ([currency, total]) => <Money amount={pick(total)} currency={currency} bare />,
   });
   return (
-    <Card title="Totals" flush>
-      <DataTable
-        columns={[
-          { heading: 'Currency', cell: ([currency]) => currency },
-          amount('Sales', ({ spotPrice }) => spotPrice),
-          amount("Partners' cut", ({ partnerCut }) => partnerCut),
-          amount('Invoice amount', ({ invoiceAmount }) => invoiceAmount),
-        ]}
-        rows={Object.entries(totals)}
-        labelled
-        nothing="Nothing was billed."
-        caption="Totals by currency"
-      />
-    </Card>
+    <TableCard
+      title="Totals"
+      columns={[
+        { heading: 'Currency', cell: ([currency]) => currency },
+        amount('Sales', ({ spotPrice }) => spotPrice),
+        amount("Partners' cut", ({ partnerCut }) => partnerCut),
+        amount('Invoice amount', ({ invoiceAmount }) => invoiceAmount),
+      ]}
+      rows={Object.entries(totals)}
+      nothing="Nothing was billed."
+    />
   );
 }
 
@@ -213,15 +210,13 @@ function Partners({ report: { month, partners, previous } }: { report: OwnReport
         ]),
   ];
   return (
-    <Card title={plural(partners.length, 'line')} note="by currency, largest change first" flush>
-      <DataTable
-        columns={columns}
-        rows={partners}
-        labelled
-        nothing="No documents were issued."
-        caption="Partners compared with the previous month"
-      />
-    </Card>
+    <TableCard
+      title={plural(partners.length, 'line')}
+      note="by currency, largest change first"
+      columns={columns}
+      rows={partners}
+      nothing="No documents were issued."
+    />
   );
 }
 

@@ -4,17 +4,16 @@
 
 import {
   addressOf,
-  Card,
   Chip,
   Column,
   choiceAsked,
-  DataTable,
   Downloads,
   dayAsked,
   None,
   Pager,
   PartnerLink,
   Screen,
+  TableCard,
   textAsked,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -145,23 +144,18 @@ function Matrix({
   ];
   const left = coverage.months.length - months.length;
   return (
-    <Card
+    <TableCard
       title={plural(listed, 'partner')}
       note={left > 0 && `the last ${MONTHS_SHOWN} months; the file also has ${plural(left, 'earlier month')}`}
-      flush
+      columns={columns}
+      rows={coverage.partners}
+      nothing={gapsOnly ? 'No partners have gaps.' : 'There are no partners.'}
     >
-      <DataTable
-        columns={columns}
-        rows={coverage.partners}
-        labelled
-        nothing={gapsOnly ? 'No partners have gaps.' : 'There are no partners.'}
-        caption="Documents by partner and month"
-      />
       <Pager
         first={after === undefined ? null : addressOf(PATH, question)}
         next={next === null ? null : addressOf(PATH, { ...question, after: next })}
       />
-    </Card>
+    </TableCard>
   );
 }
 

@@ -1,6 +1,6 @@
 /** The exported journals and files of each month, and the months that are not exported yet. */
 
-import { ActionLink, Card, Chip, Column, DataTable, Instant, Money, Screen, Seer, Tone } from '#console/parts';
+import { ActionLink, Card, Chip, Column, Instant, Money, Screen, Seer, TableCard, Tone } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { ListedExport, readExports, readUnexported } from '#general-ledger/exports.sql';
@@ -133,15 +133,11 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
           </Card>
         )}
         {months.map((month) => (
-          <Card title={monthName(month)} flush>
-            <DataTable
-              columns={columnsFor(user)}
-              rows={exports.filter((each) => each.month === month)}
-              labelled
-              nothing=""
-              caption={`Journals of ${monthName(month)}`}
-            />
-          </Card>
+          <TableCard
+            title={monthName(month)}
+            columns={columnsFor(user)}
+            rows={exports.filter((each) => each.month === month)}
+          />
         ))}
         {exports.length === 0 && <p class="nothing">No months have been exported for the general ledger.</p>}
       </div>

@@ -4,7 +4,6 @@ import {
   addressOf,
   Card,
   Column,
-  DataTable,
   Figures,
   Marks,
   Money,
@@ -12,6 +11,7 @@ import {
   RareAction,
   Screen,
   Seer,
+  TableCard,
 } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
@@ -209,7 +209,7 @@ export function invoiceScreen(
             </div>
           </section>
           {row.purpose !== 'opening' && row.lines.length > 0 && (
-            <Card
+            <TableCard
               title="Lines"
               note={`in ${currency}`}
               actions={
@@ -219,10 +219,10 @@ export function invoiceScreen(
                   </a>
                 )
               }
-              flush
-            >
-              <DataTable columns={lines} rows={row.lines} nothing="No lines." caption="Lines" />
-            </Card>
+              columns={lines}
+              rows={row.lines}
+              nothing="No lines."
+            />
           )}
           <History row={row} history={history} />
         </div>

@@ -1,6 +1,6 @@
 /** Each partner's change in billing from the previous month, largest first. */
 import { ComponentChildren } from 'preact';
-import { addressOf, amountColumn, Card, Column, DataTable, InvoiceLink, Money, PARTNER } from '#console/parts';
+import { addressOf, amountColumn, Column, InvoiceLink, Money, PARTNER, TableCard } from '#console/parts';
 import { CloseFigures } from '#reports/close';
 import { whyChanged } from '#reports/close-text';
 import { counted } from '#text';
@@ -37,20 +37,18 @@ type ChangesProps = Readonly<{
 export function MonthChanges({ month, partners, linked, nothing, all }: ChangesProps) {
   const largest = largestChanges(partners);
   return (
-    <Card title="Compared with the previous month" flush>
-      <DataTable
-        columns={changeColumns(linked, month)}
-        labelled
-        rows={largest}
-        nothing={nothing}
-        caption="Partners compared with the previous month"
-      />
+    <TableCard
+      title="Compared with the previous month"
+      columns={changeColumns(linked, month)}
+      rows={largest}
+      nothing={nothing}
+    >
       {largest.length < partners.length && (
         <div class="in">
           <More count={partners.length - largest.length}>{all}</More>
         </div>
       )}
-    </Card>
+    </TableCard>
   );
 }
 

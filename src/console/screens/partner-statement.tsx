@@ -3,16 +3,15 @@ import { ActionContext } from '#actions/action';
 import {
   ActionLink,
   addressOf,
-  Card,
   Chip,
   Column,
-  DataTable,
   Downloads,
   dayAsked,
   Money,
   Quiet,
   Screen,
   Seer,
+  TableCard,
 } from '#console/parts';
 import { ConsoleFile } from '#console/route';
 import { Transaction } from '#database/transaction';
@@ -236,9 +235,5 @@ function Account({ statement, account, documents }: AccountsProps & { account: C
         ),
     },
   ];
-  return (
-    <Card title={currency} flush>
-      <DataTable columns={columns} rows={rows} labelled nothing="" caption={`Account in ${currency}`} />
-    </Card>
-  );
+  return <TableCard title={currency} columns={columns} rows={rows} />;
 }

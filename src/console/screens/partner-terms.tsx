@@ -6,13 +6,13 @@ import {
   Card,
   Chip,
   Column,
-  DataTable,
   Facts,
   MoreActions,
   None,
   RareAction,
   Screen,
   Seer,
+  TableCard,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { Webhook, webhookOf, withoutSecrets } from '#partner-events/webhook';
@@ -116,7 +116,7 @@ export const Agreed = ({ view, user }: Shown) => (
 );
 
 export const Policies = ({ view, user }: Shown) => (
-  <Card
+  <TableCard
     title="Policies"
     note={plural(view.partner.policies.length, 'policy', 'policies')}
     actions={
@@ -127,16 +127,10 @@ export const Policies = ({ view, user }: Shown) => (
         Add a policy
       </ActionLink>
     }
-    flush
-  >
-    <DataTable
-      columns={policyColumns(view, user)}
-      rows={view.partner.policies}
-      labelled
-      nothing="No policies."
-      caption="Policies"
-    />
-  </Card>
+    columns={policyColumns(view, user)}
+    rows={view.partner.policies}
+    nothing="No policies."
+  />
 );
 
 type Policy = Partner['policies'][number];

@@ -8,7 +8,6 @@ import {
   Card,
   Chip,
   Column,
-  DataTable,
   Facts,
   InvoiceLink,
   Money,
@@ -17,6 +16,7 @@ import {
   owedColumns,
   Screen,
   Seer,
+  TableCard,
   Tabs,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -167,15 +167,13 @@ export const ChangeLink = ({ user, partner, section }: { user: Seer; partner: Pa
 );
 
 const Balances = ({ view: { balances, as_of } }: { view: PartnerOverview }) => (
-  <Card title="Balance" note={`as of ${as_of}`} flush>
-    <DataTable
-      columns={BALANCE_COLUMNS}
-      rows={balances}
-      labelled
-      nothing="Nothing is open."
-      caption="Balance by currency"
-    />
-  </Card>
+  <TableCard
+    title="Balance"
+    note={`as of ${as_of}`}
+    columns={BALANCE_COLUMNS}
+    rows={balances}
+    nothing="Nothing is open."
+  />
 );
 
 const BALANCE_COLUMNS = [...balanceColumns('Unapplied cash'), amountColumn('Balance', 'net', { bare: true })];
@@ -191,21 +189,20 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
     ...owedColumns(as_of),
   ];
   return (
-    <Card title="Open items" note={plural(items.length, 'document')} flush>
-      <DataTable
-        columns={columns}
-        rows={items.slice(0, LISTED)}
-        labelled
-        nothing="All documents are settled."
-        caption="Open items"
-      />
+    <TableCard
+      title="Open items"
+      note={plural(items.length, 'document')}
+      columns={columns}
+      rows={items.slice(0, LISTED)}
+      nothing="All documents are settled."
+    >
       {items.length > LISTED && (
         <div class="pager">
           <span />
           <a href={addressOf('/console/aging', { partner: partner.partner_id })}>{`All ${items.length}`}</a>
         </div>
       )}
-    </Card>
+    </TableCard>
   );
 }
 

@@ -5,11 +5,9 @@ import { rowClass } from '#console/list';
 import {
   actionHref,
   addressOf,
-  Card,
   Chip,
   Column,
   choiceAsked,
-  DataTable,
   Form,
   Money,
   mayDo,
@@ -18,6 +16,7 @@ import {
   PageUser,
   Screen,
   Seer,
+  TableCard,
   Tabs,
   textAsked,
 } from '#console/parts';
@@ -295,17 +294,17 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
             current: each === (whose ?? 'all'),
           }))}
         />
-        <Card title={plural(listed, 'item')} note="oldest first" flush>
-          <DataTable
-            columns={columnsFor(view, seen)}
-            rows={items}
-            nothing={
-              whose === undefined
-                ? 'Nothing to do. Items appear here when they need a person.'
-                : 'Nothing here. Items assigned to others, or to no one, are in the other lists.'
-            }
-            caption="Work queue"
-          />
+        <TableCard
+          title={plural(listed, 'item')}
+          note="oldest first"
+          columns={columnsFor(view, seen)}
+          rows={items}
+          nothing={
+            whose === undefined
+              ? 'Nothing to do. Items appear here when they need a person.'
+              : 'Nothing here. Items assigned to others, or to no one, are in the other lists.'
+          }
+        >
           {mayDo(seen.user, 'work.assign', []) && items.length > 0 && (
             <form id={CHOSEN} action={actionHref('work.assign')} class="buttons in">
               <a class="button small" href={queueHref({ queue, whose, after, tick: 'page' })}>
@@ -323,7 +322,7 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
             first={after === undefined ? null : queueHref({ queue, whose })}
             next={next === null ? null : queueHref({ queue, whose, after: next })}
           />
-        </Card>
+        </TableCard>
       </>
     ),
   };

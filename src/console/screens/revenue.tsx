@@ -1,4 +1,4 @@
-import { Card, Chip, Column, choiceAsked, DataTable, Downloads, dayAsked, Quiet, Screen } from '#console/parts';
+import { Chip, Column, choiceAsked, Downloads, dayAsked, Quiet, Screen, TableCard } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { readPresentDay } from '#reports/balances.sql';
 import { refuseFutureDay } from '#reports/future-day';
@@ -79,15 +79,12 @@ export function taxScreen(report: Shown<typeof readTax>): Screen {
           </label>
           {verdicts(report)}
         </form>
-        <Card title="Tax by rate" flush>
-          <DataTable
-            columns={columns}
-            rows={lines}
-            labelled
-            nothing="No documents in this period carry tax."
-            caption="Tax by country, category and rate"
-          />
-        </Card>
+        <TableCard
+          title="Tax by rate"
+          columns={columns}
+          rows={lines}
+          nothing="No documents in this period carry tax."
+        />
       </>
     ),
   };
@@ -111,15 +108,12 @@ export function unearnedScreen(report: Shown<typeof readUnearned>): Screen {
           {day('As of', 'as_of', asOf)}
           {verdicts(report)}
         </form>
-        <Card title="By partner and policy" flush>
-          <DataTable
-            columns={columns}
-            rows={lines}
-            labelled
-            nothing="No sales are unearned on this day."
-            caption="Unearned sales by partner and policy"
-          />
-        </Card>
+        <TableCard
+          title="By partner and policy"
+          columns={columns}
+          rows={lines}
+          nothing="No sales are unearned on this day."
+        />
       </>
     ),
   };

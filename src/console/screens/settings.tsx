@@ -9,13 +9,13 @@ import {
   Card,
   Chip,
   Column,
-  DataTable,
   Facts,
   Icon,
   MoreActions,
   RareAction,
   Screen,
   Seer,
+  TableCard,
 } from '#console/parts';
 import { Remedies } from '#console/remedies';
 import { Transaction } from '#database/transaction';
@@ -193,11 +193,7 @@ function Sections({ view: { settings, differences, older }, user }: { view: Sett
       ),
     },
   ];
-  return (
-    <Card title="Settings in force" flush>
-      <DataTable columns={columns} rows={SECTION_NAMES} nothing="" caption="Settings in force" />
-    </Card>
-  );
+  return <TableCard title="Settings in force" columns={columns} rows={SECTION_NAMES} />;
 }
 
 function BankDetails({ settings }: { settings: Settings }) {

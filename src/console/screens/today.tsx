@@ -163,18 +163,12 @@ function Currency({ position: each, today }: { position: CurrencyPosition; today
           <Bars currency={currency} received={received} expected={expected} />
           <details>
             <summary>{`Weeks in ${currency} as a table`}</summary>
-            <DataTable
-              columns={WEEK_COLUMNS(currency)}
-              rows={weeksOf(each)}
-              nothing=""
-              caption={`Cash in ${currency} by week`}
-            />
+            <DataTable columns={WEEK_COLUMNS(currency)} rows={weeksOf(each)} caption={`Cash in ${currency} by week`} />
           </details>
         </div>
         <DataTable
           columns={OWING(currency, today)}
           rows={owing}
-          labelled
           nothing="No one owes anything."
           caption={`Partners that owe most in ${currency}`}
         />

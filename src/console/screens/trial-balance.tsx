@@ -1,4 +1,4 @@
-import { Card, Chip, Column, choiceAsked, DataTable, Downloads, dayAsked, Quiet, Screen } from '#console/parts';
+import { Chip, Column, choiceAsked, Downloads, dayAsked, Quiet, Screen, TableCard } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { refuseFutureDay } from '#reports/future-day';
 import { trialBalanceSheet } from '#reports/sheets';
@@ -84,25 +84,22 @@ function Currency({ trial, total }: { trial: TrialBalance; total: TrialBalance['
     ),
   ];
   return (
-    <Card title={currency} flush>
-      <DataTable
-        columns={columns}
-        rows={trial.accounts.filter((each) => each.currency === currency)}
-        labelled
-        nothing="All accounts are zero."
-        caption={`Trial balance in ${currency}`}
-        foot={
-          <tr>
-            <td>Total</td>
-            <td class="num" data-label="Debit">
-              <Quiet amount={total.debit} currency={currency} bare />
-            </td>
-            <td class="num" data-label="Credit">
-              <Quiet amount={total.credit} currency={currency} bare />
-            </td>
-          </tr>
-        }
-      />
-    </Card>
+    <TableCard
+      title={currency}
+      columns={columns}
+      rows={trial.accounts.filter((each) => each.currency === currency)}
+      nothing="All accounts are zero."
+      foot={
+        <tr>
+          <td>Total</td>
+          <td class="num" data-label="Debit">
+            <Quiet amount={total.debit} currency={currency} bare />
+          </td>
+          <td class="num" data-label="Credit">
+            <Quiet amount={total.credit} currency={currency} bare />
+          </td>
+        </tr>
+      }
+    />
   );
 }
