@@ -2,7 +2,7 @@
 import { Block, Cell, Choice, Versions } from '#actions/blocks';
 import { Amount } from '#money';
 import { ForeseenEmails } from '#month-end/foresee-emails';
-import { plural } from '#values';
+import { capitalized, plural } from '#values';
 import { Card, Column, DataTable, Facts, Icon, Money } from './kit.tsx';
 
 /** The form that confirms a preview. What is chosen in its blocks is sent with it. */
@@ -87,8 +87,6 @@ const columnsOf = (headings: readonly string[]): Column<Row>[] =>
       </>
     ),
   }));
-
-const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 /** A number or a day, which is not broken at its hyphens. */
 const SHORT = /^[\w-]{6,24}$/;

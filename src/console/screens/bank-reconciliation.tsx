@@ -25,6 +25,7 @@ import {
   verdictOf,
 } from '#reports/bank-reconciliation';
 import { refuseFutureDay } from '#reports/future-day';
+import { capitalized } from '#text';
 
 const PATH = '/console/reports/bank-reconciliation';
 
@@ -66,13 +67,11 @@ export function bankReconciliationScreen(report: BankReconciliation, { user }: {
 
 const TONES = { tied: 'good', no_statement: 'plain', items: 'warn', differs: 'warn' } as const;
 
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-
 function Account({ account: each, user }: { account: AccountReconciliation; user: Seer }) {
   const { currency, items } = each;
   const [bank, ...before] = stepsOf(each).reverse();
   const steps: readonly Column<readonly [string, string]>[] = [
-    { heading: 'Step', cell: ([name]) => <span class="wrap">{capital(name)}</span> },
+    { heading: 'Step', cell: ([name]) => <span class="wrap">{capitalized(name)}</span> },
     { heading: 'Amount', number: true, cell: ([, amount]) => <Money amount={amount} currency={currency} /> },
   ];
   return (
@@ -83,7 +82,7 @@ function Account({ account: each, user }: { account: AccountReconciliation; user
       rows={before.reverse()}
       foot={
         <tr>
-          <td>{capital(bank?.[0] ?? '')}</td>
+          <td>{capitalized(bank?.[0] ?? '')}</td>
           <td class="num">
             <Money amount={bank?.[1] ?? '0'} currency={currency} />
           </td>
