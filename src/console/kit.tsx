@@ -291,6 +291,16 @@ export const Icon = ({ kind, tone }: { kind: keyof typeof PATHS; tone: Tone }) =
   </svg>
 );
 
+/** Polls a part of the page, with the element's id, while the work that it shows is under way. */
+export const liveAt = (page: string, id: string) => ({
+  'hx-get': page,
+  'hx-trigger': 'every 2s',
+  'hx-select': `#${id}`,
+  'hx-swap': 'outerHTML',
+  // Links inside the polled part must load whole pages.
+  'hx-disinherit': '*',
+});
+
 /** Shows an ISO instant as `2026-10-01 10:07 UTC`. */
 export const Instant = ({ at }: { at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
@@ -317,10 +327,15 @@ export const inOneLine = (text: string): ComponentChildren[] =>
 
 /** The items of a list are separated by semicolons, the fields of an object by commas. */
 export function inWords(value: unknown): string {
-  if (Array.isArray(value)) return value.map(inWords).join('; ');
-  if (typeof value !== 'object' || value === null) return String(value ?? '');
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.map(inWords).join('; ') || 'none';
+  if (typeof value !== 'object' || value === null) return String(value ?? '') || 'none';
   return Object.entries(value)
     .filter(([, each]) => each !== null)
-    .map(([name, each]) => `${name} ${inWords(each)}`)
+    .map(([name, each]) => `${name.replaceAll('_', ' ')} ${inWords(each)}`)
     .join(', ');
 }
+
+/** Where an event came from. It names one that no user is known of. */
+export const sourceOf = ({ via }: { readonly via: string }) =>
+  via === 'command' ? 'command line' : via === 'job' ? 'scheduled job' : via === 'http' ? 'server' : via;

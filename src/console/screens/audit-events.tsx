@@ -1,4 +1,5 @@
 import { ComponentChildren } from 'preact';
+import { ACTIONS } from '#actions/loaded';
 import {
   addressOf,
   Column,
@@ -8,14 +9,16 @@ import {
   inWords,
   Pager,
   Screen,
+  sourceOf,
   TableCard,
   textAsked,
 } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
+import { fieldWords } from '#field-names';
 import { periodGiven } from '#lists/list';
 import { lastDay } from '#month';
-import { plural } from '#text';
+import { capitalized, plural } from '#text';
 import { Filter, ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
@@ -79,7 +82,7 @@ export function auditEventsScreen({ filter, events, actions, next }: AuditEvents
             <input name="action" value={action ?? ''} list="actions" placeholder="invoice.void" />
             <datalist id="actions">
               {actions.map((each) => (
-                <option value={each} />
+                <option value={each}>{titleOf(each)}</option>
               ))}
             </datalist>
           </label>
@@ -119,6 +122,9 @@ export function auditEventsScreen({ filter, events, actions, next }: AuditEvents
   };
 }
 
+/** The title of the action, or the words of its name. */
+const titleOf = (action: string) => ACTIONS.get(action)?.title ?? capitalized(action.replaceAll(/[._]/g, ' '));
+
 const COLUMNS: readonly Column<ListedEvent>[] = [
   {
     heading: 'At',
@@ -130,14 +136,14 @@ const COLUMNS: readonly Column<ListedEvent>[] = [
   },
   {
     heading: 'Action',
-    cell: ({ action }) => <a href={addressOf(PATH, { action })}>{action}</a>,
+    cell: ({ action }) => <a href={addressOf(PATH, { action })}>{titleOf(action)}</a>,
   },
   { heading: 'Subject', cell: (event) => <Subject event={event} /> },
   {
     heading: 'By',
     cell: ({ by, os_user, host, via }) => (
       <>
-        <a href={addressOf(PATH, { by })}>{by}</a>
+        <a href={addressOf(PATH, { by })}>{by === os_user ? sourceOf({ via }) : by}</a>
         <details class="small">
           <summary>Technical</summary>
           {`${os_user} on ${host}, by ${via}`}
@@ -172,7 +178,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
     <dl class="facts small">
       {entries.map(([name, value]) => (
         <>
-          <dt>{name}</dt>
+          <dt>{fieldWords(name)}</dt>
           <dd>{shown(value)}</dd>
         </>
       ))}
@@ -182,7 +188,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
   if (isPlain) return facts;
   return (
     <details>
-      <summary>{entries.length === 1 ? entries[0]?.[0] : plural(entries.length, 'detail')}</summary>
+      <summary>{entries.length === 1 ? fieldWords(entries[0]?.[0] ?? '') : plural(entries.length, 'detail')}</summary>
       {facts}
     </details>
   );

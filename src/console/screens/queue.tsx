@@ -25,7 +25,7 @@ import { Transaction } from '#database/transaction';
 import { FINDING_KINDS, QueueKind } from '#findings/finding';
 import { scopeOf, User } from '#people/roles';
 import { isInScope } from '#people/scope';
-import { plural } from '#text';
+import { capitalized, plural } from '#text';
 import { approvalHref } from './approvals.tsx';
 
 const WHOSE = ['mine', 'nobody'] as const;
@@ -191,6 +191,7 @@ const columnsFor = (
           />
         )}
         <WorkLink item={item} user={user} />
+        <span class="line soft">{item.reason}</span>
       </span>
     ),
   },
@@ -203,10 +204,6 @@ const columnsFor = (
           <a href={`/console/partners/${encodeURIComponent(id)}`}>{name}</a>
         </>
       )),
-  },
-  {
-    heading: 'Why',
-    cell: ({ reason }) => <span class="soft wrap">{reason}</span>,
   },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {
@@ -257,8 +254,6 @@ function Assignee({
   );
 }
 
-const nameOf = (kind: string) => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
-
 export const queueHref = ({ queue, whose, after, tick }: QueueQuestion): string =>
   addressOf(QUEUE, { queue, whose, after, tick });
 
@@ -279,7 +274,7 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
         <Tabs
           label="Kinds"
           tabs={(['all', ...FINDING_KINDS] as const).map((each) => ({
-            name: nameOf(each),
+            name: capitalized(each),
             count: counts[each],
             href: queueHref({ queue: each === 'all' ? '' : each, whose }),
             current: each === (queue ?? 'all'),
