@@ -284,7 +284,7 @@ function addPartners(routes: Routes) {
   screen(
     '/partners/:id/terms',
     PARTNERS,
-    (tx, visit) => readPartnerTerms(tx, idOf(visit), { ...visit.context, scope: visit.scope }),
+    (tx, visit) => readPartnerTerms(tx, idOf(visit), { ...visit.context, scope: visit.scope, today: visit.today }),
     partnerTermsScreen,
   );
   screen(
