@@ -1,6 +1,6 @@
 import { ComponentChildren } from 'preact';
 import { Mark } from '#lists/list';
-import { Amount, groupThousands } from '#money';
+import { Amount, groupThousands, Month, monthName } from '#values';
 
 export type Tone = Mark['tone'];
 
@@ -226,6 +226,53 @@ export function addressOf(path: string, question: Question): string {
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === '' ? path : `${path}?${text}`;
 }
+
+/** An input of the form of a report. */
+export const DayInput = ({ label, name, value }: Readonly<Record<'label' | 'name' | 'value', string>>) => (
+  <label class="field">
+    {label}
+    <input type="date" name={name} value={value} />
+  </label>
+);
+
+export const MonthInput = ({
+  months,
+  value,
+  name = 'month',
+  label = 'Month',
+}: {
+  months: readonly Month[];
+  value: Month;
+  name?: string;
+  label?: string;
+}) => (
+  <label class="field">
+    {label}
+    <select name={name}>
+      {months.map((month) => (
+        <option value={month} selected={month === value}>
+          {monthName(month)}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
+/** Whether the figures of a report are proved, and whether they may change. */
+export const Verdict = ({
+  good,
+  preliminary,
+  children,
+}: {
+  good: boolean;
+  preliminary?: boolean | undefined;
+  children: ComponentChildren;
+}) => (
+  <>
+    <Chip tone={good ? 'good' : 'bad'}>{children}</Chip>
+    {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+  </>
+);
 
 export const Downloads = ({ path, question, of }: { path: string; question: Question; of?: string }) => (
   <>

@@ -1,4 +1,3 @@
-import { ComponentChildren } from 'preact';
 import {
   addressOf,
   BALANCE,
@@ -6,6 +5,7 @@ import {
   Chip,
   Column,
   choiceAsked,
+  DayInput,
   DISPUTED,
   Downloads,
   dayAsked,
@@ -16,6 +16,7 @@ import {
   Screen,
   TableCard,
   textAsked,
+  Verdict,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { Scope } from '#people/scope';
@@ -108,13 +109,11 @@ export function agingScreen(view: AgingView): Screen {
           {Object.entries(documentsOf ?? {}).map(([name, value]) => (
             <input type="hidden" name={name} value={value} />
           ))}
-          <label class="field">
-            As of
-            <input type="date" name="as_of" value={aging.as_of} />
-          </label>
+          <DayInput label="As of" name="as_of" value={aging.as_of} />
           <button type="submit">Show</button>
-          <Verdict good={aging.ties}>{aging.ties ? 'ties to the journal' : 'does not tie to the journal'}</Verdict>
-          {aging.preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+          <Verdict good={aging.ties} preliminary={aging.preliminary}>
+            {aging.ties ? 'ties to the journal' : 'does not tie to the journal'}
+          </Verdict>
         </form>
         <div class="stack">
           {!aging.ties && <Differences aging={aging} />}
@@ -124,10 +123,6 @@ export function agingScreen(view: AgingView): Screen {
     ),
   };
 }
-
-export const Verdict = ({ good, children }: { good: boolean; children: ComponentChildren }) => (
-  <Chip tone={good ? 'good' : 'bad'}>{children}</Chip>
-);
 
 function titleOf({ aging, documentsOf }: AgingView) {
   const { partner, currency, bucket } = documentsOf ?? {};

@@ -3,6 +3,7 @@ import { ACTIONS } from '#actions/loaded';
 import {
   addressOf,
   Column,
+  DayInput,
   dayAsked,
   Instant,
   idAsked,
@@ -94,14 +95,8 @@ export function auditEventsScreen({ filter, events, actions, next }: AuditEvents
             By
             <input name="by" value={by ?? ''} size={12} />
           </label>
-          <label class="field">
-            From (UTC)
-            <input type="date" name="from" value={from ?? ''} />
-          </label>
-          <label class="field">
-            To
-            <input type="date" name="to" value={to ?? ''} />
-          </label>
+          <DayInput label="From (UTC)" name="from" value={from ?? ''} />
+          <DayInput label="To" name="to" value={to ?? ''} />
           <button type="submit">Filter</button>
         </form>
         <TableCard

@@ -3,7 +3,7 @@
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '#audit/export';
 import { AuditTask } from '#audit/tasks.sql';
 import { ChangeLog } from '#console/change-log';
-import { Card, Chip, Column, Form, Instant, monthAsked, PageUser, Screen, TableCard } from '#console/parts';
+import { Card, Chip, Column, Form, Instant, MonthInput, monthAsked, PageUser, Screen, TableCard } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
@@ -185,18 +185,7 @@ export function packsScreen(view: PacksView, { reader }: { reader: PageUser }): 
 function Everything({ months, reader }: { months: readonly ClosedMonth[]; reader: PageUser }) {
   const year = wholeYear(months);
   if (year === undefined) return null;
-  const choice = (name: string, label: string, selected: Month) => (
-    <label class="field">
-      {label}
-      <select name={name}>
-        {months.map((each) => (
-          <option value={each.month} selected={each.month === selected}>
-            {monthName(each.month)}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const closed = months.map(({ month }) => month);
   return (
     <Card title="Everything, for an audit">
       <p>
@@ -206,8 +195,8 @@ function Everything({ months, reader }: { months: readonly ClosedMonth[]; reader
       </p>
       <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="filters">
         <input type="hidden" name="kind" value="all" />
-        {choice('month', 'From', year[0])}
-        {choice('to', 'To', year[1])}
+        <MonthInput months={closed} value={year[0]} label="From" />
+        <MonthInput months={closed} value={year[1]} name="to" label="To" />
         <button type="submit" class="main">
           Make
         </button>
@@ -241,16 +230,7 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
   return (
     <>
       <form class="filters" action="/console/audit/packs">
-        <label class="field">
-          Month
-          <select name="month">
-            {months.map((each) => (
-              <option value={each.month} selected={each.month === month}>
-                {monthName(each.month)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <MonthInput months={months.map((each) => each.month)} value={month} />
         <button type="submit">Show</button>
         <Chip tone={shown?.books_closed ? 'good' : 'warn'}>
           {shown?.books_closed ? 'books closed' : 'books open: preliminary'}

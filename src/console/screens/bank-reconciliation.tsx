@@ -3,6 +3,7 @@ import {
   Chip,
   Column,
   DataTable,
+  DayInput,
   Downloads,
   dayAsked,
   Money,
@@ -47,10 +48,7 @@ export function bankReconciliationScreen(report: BankReconciliation, { user }: {
     content: (
       <>
         <form class="filters" action={PATH}>
-          <label class="field">
-            On
-            <input type="date" name="on" value={on} />
-          </label>
+          <DayInput label="On" name="on" value={on} />
           <button type="submit">Show</button>
           <Chip tone={ties === null ? 'plain' : ties ? 'good' : 'bad'}>{summaryOf(report)}</Chip>
         </form>

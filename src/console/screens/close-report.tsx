@@ -8,6 +8,7 @@ import {
   Downloads,
   InvoiceLink,
   Money,
+  MonthInput,
   monthAsked,
   PARTNER,
   Screen,
@@ -132,16 +133,7 @@ export function closeReportScreen({ report, totals, tax, months }: CloseReportVi
         ) : (
           <>
             <form class="filters" action={PATH}>
-              <label class="field">
-                Month
-                <select name="month">
-                  {months.map((month) => (
-                    <option value={month} selected={month === report.month}>
-                      {monthName(month)}
-                    </option>
-                  ))}
-                </select>
-              </label>
+              <MonthInput months={months} value={report.month} />
               <button type="submit">Show</button>
             </form>
             <div class="stack">

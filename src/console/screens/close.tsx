@@ -379,7 +379,6 @@ function Closed({ report, view, user }: ClosedProps) {
         <MonthChanges
           month={report.month}
           partners={report.partners}
-          linked
           nothing="No documents were issued."
           all={inReport}
         />

@@ -7,6 +7,7 @@ import {
   Chip,
   Column,
   choiceAsked,
+  DayInput,
   Downloads,
   dayAsked,
   None,
@@ -15,6 +16,7 @@ import {
   Screen,
   TableCard,
   textAsked,
+  Verdict,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { readPartnerNames } from '#partners/partners.sql';
@@ -25,7 +27,6 @@ import { refuseFutureDay } from '#reports/future-day';
 import { coverageSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
 import { Month, plural } from '#values';
-import { Verdict } from './aging.tsx';
 
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
@@ -95,10 +96,7 @@ export function coverageScreen(view: CoverageView): Screen {
     content: (
       <>
         <form class="filters" action={PATH}>
-          <label class="field">
-            Months closed by
-            <input type="date" name="as_of" value={asOf ?? today} />
-          </label>
+          <DayInput label="Months closed by" name="as_of" value={asOf ?? today} />
           <label class="field">
             Partners
             <select name="only">

@@ -29,20 +29,14 @@ export const Why = ({ row, month }: { row: Changed; month: Month }) => (
 type ChangesProps = Readonly<{
   month: Month;
   partners: CloseFigures['partners'];
-  linked: boolean;
   nothing: string;
   all: ComponentChildren;
 }>;
 
-export function MonthChanges({ month, partners, linked, nothing, all }: ChangesProps) {
+export function MonthChanges({ month, partners, nothing, all }: ChangesProps) {
   const largest = largestChanges(partners);
   return (
-    <TableCard
-      title="Compared with the previous month"
-      columns={changeColumns(linked, month)}
-      rows={largest}
-      nothing={nothing}
-    >
+    <TableCard title="Compared with the previous month" columns={changeColumns(month)} rows={largest} nothing={nothing}>
       {largest.length < partners.length && (
         <div class="in">
           <More count={partners.length - largest.length}>{all}</More>
@@ -53,13 +47,13 @@ export function MonthChanges({ month, partners, linked, nothing, all }: ChangesP
 }
 
 /** Names the currency of the row's other amounts. */
-const changeColumns = (linked: boolean, month: Month): Column<Changed>[] => [
+const changeColumns = (month: Month): Column<Changed>[] => [
   {
     heading: PARTNER.heading,
     cell: (row) => (
       <>
         {PARTNER.cell(row)}
-        <Numbers documents={row.documents} linked={linked} />
+        <Numbers documents={row.documents} />
         <Why row={row} month={month} />
       </>
     ),
@@ -87,12 +81,12 @@ function largestChanges(partners: CloseFigures['partners']): CloseFigures['partn
   });
 }
 
-const Numbers = ({ documents, linked }: { documents: readonly string[]; linked: boolean }) => (
+const Numbers = ({ documents }: { documents: readonly string[] }) => (
   <div class="small">
     {documents.map((number, at) => (
       <>
         {at > 0 && ', '}
-        {linked ? <InvoiceLink number={number} /> : <span class="soft number">{number}</span>}
+        <InvoiceLink number={number} />
       </>
     ))}
   </div>

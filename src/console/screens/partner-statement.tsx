@@ -3,8 +3,8 @@ import { ActionContext } from '#actions/action';
 import {
   ActionLink,
   addressOf,
-  Chip,
   Column,
+  DayInput,
   Downloads,
   dayAsked,
   Money,
@@ -12,6 +12,7 @@ import {
   Screen,
   Seer,
   TableCard,
+  Verdict,
 } from '#console/parts';
 import { ConsoleFile } from '#console/route';
 import { Transaction } from '#database/transaction';
@@ -29,7 +30,6 @@ import { ActivityLine } from '#reports/account-statement.sql';
 import { refuseFutureDay } from '#reports/future-day';
 import { statementSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
-import { Verdict } from './aging.tsx';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
 type StatementQuestion = Readonly<Partial<Record<'from' | 'as_of', string>>>;
@@ -101,8 +101,9 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
     content: (
       <>
         <StatementPeriod path={path} statement={statement}>
-          <Verdict good={ties}>{ties ? 'equals the open items' : 'differs from the open items'}</Verdict>
-          {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+          <Verdict good={ties} preliminary={preliminary}>
+            {ties ? 'equals the open items' : 'differs from the open items'}
+          </Verdict>
         </StatementPeriod>
         <div class="stack">
           <Accounts statement={statement} documents="/console/invoices" />
@@ -136,14 +137,8 @@ export function StatementPeriod({
     <>
       <p class="printed">{`Account statement, ${from} to ${as_of}`}</p>
       <form class="filters" action={path}>
-        <label class="field">
-          From
-          <input type="date" name="from" value={from} />
-        </label>
-        <label class="field">
-          To
-          <input type="date" name="as_of" value={as_of} />
-        </label>
+        <DayInput label="From" name="from" value={from} />
+        <DayInput label="To" name="as_of" value={as_of} />
         <button type="submit">Show</button>
         <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
           {before}

@@ -1,4 +1,14 @@
-import { Chip, Column, choiceAsked, Downloads, dayAsked, Quiet, Screen, TableCard } from '#console/parts';
+import {
+  amountColumn,
+  Column,
+  choiceAsked,
+  DayInput,
+  Downloads,
+  dayAsked,
+  Screen,
+  TableCard,
+  Verdict,
+} from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { readPresentDay } from '#reports/balances.sql';
 import { refuseFutureDay } from '#reports/future-day';
@@ -7,7 +17,6 @@ import { TAX_BASES, TaxLine } from '#reports/tax.sql';
 import { readUnearned as readUnearnedReport } from '#reports/unearned';
 import { UnearnedLine } from '#reports/unearned.sql';
 import { lastDay, Month } from '#values';
-import { Verdict } from './aging.tsx';
 
 type Asked = Readonly<Partial<Record<'as_of' | 'from' | 'to' | 'by', string>>>;
 type Shown<Report> = Report extends (...given: never[]) => Promise<infer Value> ? Value : never;
@@ -26,27 +35,14 @@ export async function readUnearned(tx: Transaction, asked: Asked, { today }: { t
   return readUnearnedReport(tx, asOf ?? (await readPresentDay(tx, today)));
 }
 
-const day = (label: string, name: string, value: string) => (
-  <label class="field">
-    {label}
-    <input type="date" name={name} value={value} />
-  </label>
-);
-
 const verdicts = ({ ties, preliminary }: Readonly<{ ties: boolean; preliminary?: boolean }>) => (
   <>
     <button type="submit">Show</button>
-    <Verdict good={ties}>{ties ? 'ties to the journal' : 'does not tie to the journal'}</Verdict>
-    {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+    <Verdict good={ties} preliminary={preliminary}>
+      {ties ? 'ties to the journal' : 'does not tie to the journal'}
+    </Verdict>
   </>
 );
-
-/** A column of amounts in the currency of its row. */
-const amounts = <Row extends { currency: string }>(heading: string, of: (row: Row) => string): Column<Row> => ({
-  heading,
-  number: true,
-  cell: (row) => <Quiet amount={of(row)} currency={row.currency} />,
-});
 
 export function taxScreen(report: Shown<typeof readTax>): Screen {
   const { from, to, by, lines } = report;
@@ -56,9 +52,9 @@ export function taxScreen(report: Shown<typeof readTax>): Screen {
     { heading: 'Rate', number: true, cell: ({ rate }) => `${rate}%` },
     { heading: 'Issued', number: true, cell: ({ issued }) => issued },
     { heading: 'Voided', number: true, cell: ({ voided }) => voided },
-    amounts('Taxable', ({ taxable }) => taxable),
-    amounts('Recorded late', ({ late }) => late),
-    amounts('Tax', ({ tax }) => tax),
+    amountColumn('Taxable', 'taxable', { quiet: true }),
+    amountColumn('Recorded late', 'late', { quiet: true }),
+    amountColumn('Tax', 'tax', { quiet: true }),
   ];
   return {
     ...{ place: 'aging', tab: '/console/reports/tax', title: 'Tax', lead: `${from} to ${to}` },
@@ -66,8 +62,8 @@ export function taxScreen(report: Shown<typeof readTax>): Screen {
     content: (
       <>
         <form class="filters" action="/console/reports/tax">
-          {day('From', 'from', from)}
-          {day('To', 'to', to)}
+          <DayInput label="From" name="from" value={from} />
+          <DayInput label="To" name="to" value={to} />
           <label class="field">
             Of
             <select name="by">
@@ -95,8 +91,8 @@ export function unearnedScreen(report: Shown<typeof readUnearned>): Screen {
   const columns: Column<UnearnedLine>[] = [
     { heading: 'Partner', cell: ({ partner_id, name }) => <a href={`/console/partners/${partner_id}`}>{name}</a> },
     { heading: 'Policy', cell: ({ policy_id }) => policy_id },
-    amounts('Unearned', ({ unearned }) => unearned),
-    amounts('Within a year', ({ within_a_year }) => within_a_year),
+    amountColumn('Unearned', 'unearned', { quiet: true }),
+    amountColumn('Within a year', 'within_a_year', { quiet: true }),
     { heading: 'Earned by', cell: ({ earned_by }) => earned_by },
   ];
   return {
@@ -105,7 +101,7 @@ export function unearnedScreen(report: Shown<typeof readUnearned>): Screen {
     content: (
       <>
         <form class="filters" action="/console/reports/unearned">
-          {day('As of', 'as_of', asOf)}
+          <DayInput label="As of" name="as_of" value={asOf} />
           {verdicts(report)}
         </form>
         <TableCard

@@ -5,6 +5,7 @@ import {
   Card,
   Column,
   DataTable,
+  DayInput,
   Downloads,
   dayAsked,
   Figures,
@@ -119,10 +120,7 @@ function listOf(kind: ChangeKind, since: string) {
 const Changes = ({ position: { since, changes } }: { position: Position }) => (
   <Card title={`Since ${dateName(since)}`} note="what was recorded">
     <form class="filters" action="/console">
-      <label class="field">
-        Since
-        <input type="date" name="since" value={since} />
-      </label>
+      <DayInput label="Since" name="since" value={since} />
       <button type="submit">Show</button>
     </form>
     {changes.length === 0 && <p class="soft">Nothing changed.</p>}

@@ -1,10 +1,9 @@
-import { Chip, Column, choiceAsked, Downloads, dayAsked, Quiet, Screen, TableCard } from '#console/parts';
+import { Column, choiceAsked, DayInput, Downloads, dayAsked, Quiet, Screen, TableCard, Verdict } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { refuseFutureDay } from '#reports/future-day';
 import { trialBalanceSheet } from '#reports/sheets';
 import { readTrialBalance as readTrialBalanceReport, TrialBalance } from '#reports/trial-balance';
 import { Sheet } from '#sheet';
-import { Verdict } from './aging.tsx';
 
 type TrialBalanceQuestion = Readonly<Partial<Record<'as_of' | 'detail', string>>>;
 
@@ -39,10 +38,7 @@ export function trialBalanceScreen({ trial, detail }: TrialBalanceView): Screen 
     content: (
       <>
         <form class="filters" action={PATH}>
-          <label class="field">
-            As of
-            <input type="date" name="as_of" value={trial.as_of} />
-          </label>
+          <DayInput label="As of" name="as_of" value={trial.as_of} />
           <label class="field">
             Accounts
             <select name="detail">
@@ -53,10 +49,9 @@ export function trialBalanceScreen({ trial, detail }: TrialBalanceView): Screen 
             </select>
           </label>
           <button type="submit">Show</button>
-          <Verdict good={trial.balanced}>
+          <Verdict good={trial.balanced} preliminary={trial.preliminary}>
             {trial.balanced ? 'debits equal credits' : 'debits do not equal credits'}
           </Verdict>
-          {trial.preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
         </form>
         <div class="stack">
           {trial.totals.map((total) => (
