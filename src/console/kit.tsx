@@ -38,6 +38,15 @@ export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: Comp
   <span class={tone === 'plain' ? 'chip' : `chip ${tone}`}>{children}</span>
 );
 
+/** Separated by commas. */
+export const Joined = ({ children }: { children: readonly ComponentChildren[] }) =>
+  children.map((each, at) => (
+    <>
+      {at > 0 && ', '}
+      {each}
+    </>
+  ));
+
 export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
   marks.map(({ text, tone }, at) => (
     <>

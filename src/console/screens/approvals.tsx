@@ -5,7 +5,7 @@ import { digestOf } from '#actions/consequence';
 import { Preview } from '#actions/run';
 import { PAST, statusOf } from '#approvals/requests';
 import { PreviewedChange, RequestRow, readApprovers, readRequests } from '#approvals/requests.sql';
-import { addressOf, Card, Facts, Form, Instant, Marks, PageUser, Screen, TableCard } from '#console/parts';
+import { addressOf, Card, Facts, Form, Instant, Joined, Marks, PageUser, Screen, TableCard } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { readRowsNumbered } from '#documents/rows-to-correct.sql';
 import { refuse } from '#errors/refusals';
@@ -68,13 +68,13 @@ async function thingsIn(tx: Transaction, { input }: RequestRow): Promise<Things>
 }
 
 const linked = (links: Things) =>
-  links.length > 0 &&
-  links.map((each, at) => (
-    <>
-      {at > 0 && ', '}
-      <Thing {...each} />
-    </>
-  ));
+  links.length > 0 && (
+    <Joined>
+      {links.map((each) => (
+        <Thing {...each} />
+      ))}
+    </Joined>
+  );
 
 export function approvalScreen(
   { request, partners, things, approvers, now, refused }: ApprovalView,

@@ -1,7 +1,6 @@
 import { ComponentChildren } from 'preact';
 import { describeOtherCurrency } from '#close/other-currencies';
 import {
-  amountColumn,
   Card,
   Chip,
   Column,
@@ -10,7 +9,6 @@ import {
   Money,
   MonthInput,
   monthAsked,
-  PARTNER,
   Screen,
   Seer,
   seesAll,
@@ -28,7 +26,7 @@ import { closeSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
 import { Month, monthName, plural } from '#values';
 import { readClosedMonths } from './audit.sql.ts';
-import { Why } from './month-changes.tsx';
+import { MonthChanges } from './month-changes.tsx';
 
 type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
 
@@ -139,7 +137,11 @@ export function closeReportScreen({ report, totals, tax, months }: CloseReportVi
             <div class="stack">
               {totals !== null && <Totals totals={totals} />}
               {tax !== '' && <p class="soft">{tax}</p>}
-              <Partners report={report} />
+              <MonthChanges
+                title={plural(report.partners.length, 'line')}
+                note="by currency, largest change first"
+                report={report}
+              />
               <Remarks report={report} />
             </div>
           </>
@@ -167,47 +169,6 @@ function Totals({ totals }: { totals: CloseReport['totals'] }) {
       ]}
       rows={Object.entries(totals)}
       nothing="Nothing was billed."
-    />
-  );
-}
-
-function Partners({ report: { month, partners, previous } }: { report: OwnReport }) {
-  type Line = OwnReport['partners'][number];
-  const columns: Column<Line>[] = [
-    {
-      ...PARTNER,
-      cell: (row) => (
-        <>
-          {PARTNER.cell(row)}
-          <br />
-          <Why row={row} month={month} />
-        </>
-      ),
-    },
-    {
-      heading: 'Documents',
-      cell: ({ documents }) =>
-        documents.map((number) => (
-          <span class="line">
-            <InvoiceLink number={number} />
-          </span>
-        )),
-    },
-    amountColumn('This month', 'invoice_amount'),
-    ...(previous === null
-      ? []
-      : [
-          amountColumn(previous, 'last_month', { quiet: true }),
-          amountColumn('Change', 'change', { quiet: true, signed: true }),
-        ]),
-  ];
-  return (
-    <TableCard
-      title={plural(partners.length, 'line')}
-      note="by currency, largest change first"
-      columns={columns}
-      rows={partners}
-      nothing="No documents were issued."
     />
   );
 }

@@ -376,12 +376,7 @@ function Closed({ report, view, user }: ClosedProps) {
         />
       </Card>
       <div class="columns">
-        <MonthChanges
-          month={report.month}
-          partners={report.partners}
-          nothing="No documents were issued."
-          all={inReport}
-        />
+        <MonthChanges title="Compared with the previous month" report={report} most={LISTED} all={inReport} />
         <div class="stack">
           <div
             id="deliveries"

@@ -2,7 +2,7 @@
 import { Change } from '#actions/consequence';
 import { Preview } from '#actions/run';
 import { Blocks, Emails } from '#console/blocks';
-import { Card, Column, DataTable, inOneLine, Money } from '#console/parts';
+import { Card, Column, DataTable, inOneLine, Joined, Money } from '#console/parts';
 import { fieldWords } from '#field-names';
 import { Amount } from '#money';
 
@@ -63,10 +63,10 @@ export function Effect({ preview }: { preview: Preview }) {
 /** Sentences, each line of its own. */
 export const ReportText = ({ text }: { text: string }) => <p class="report">{inOneLine(text)}</p>;
 
-export const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
-  amounts.map((each, at) => (
-    <>
-      {at > 0 && ', '}
+export const Amounts = ({ amounts }: { amounts: readonly Amount[] }) => (
+  <Joined>
+    {amounts.map((each) => (
       <Money amount={each.toString()} currency={each.currency} />
-    </>
-  ));
+    ))}
+  </Joined>
+);

@@ -9,6 +9,7 @@ import {
   Column,
   choiceAsked,
   Form,
+  Joined,
   Money,
   mayDo,
   None,
@@ -197,13 +198,13 @@ const columnsFor = (
   },
   {
     heading: 'Partner',
-    cell: ({ partners }) =>
-      partners.map(({ id, name }, index) => (
-        <>
-          {index > 0 && ', '}
+    cell: ({ partners }) => (
+      <Joined>
+        {partners.map(({ id, name }) => (
           <a href={`/console/partners/${encodeURIComponent(id)}`}>{name}</a>
-        </>
-      )),
+        ))}
+      </Joined>
+    ),
   },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {
