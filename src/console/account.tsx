@@ -70,8 +70,7 @@ export const SESSION_COLUMNS: readonly Column<ListedSession>[] = [
 ];
 
 export const EndSession = ({ path, token, id }: Readonly<{ path: string; token: string; id: number }>) => (
-  <Form action={`${path}/end`} token={token}>
-    <input type="hidden" name="session" value={id} />
+  <Form action={`${path}/end`} token={token} hidden={{ session: String(id) }}>
     <button type="submit">End</button>
   </Form>
 );
@@ -83,8 +82,7 @@ export const passkeyColumns = (path: string, token: string): readonly Column<Pas
   {
     heading: '',
     cell: ({ passkey_id }) => (
-      <Form action={`${path}/passkeys/remove`} token={token}>
-        <input type="hidden" name="passkey" value={passkey_id} />
+      <Form action={`${path}/passkeys/remove`} token={token} hidden={{ passkey: String(passkey_id) }}>
         <button type="submit">Remove</button>
       </Form>
     ),

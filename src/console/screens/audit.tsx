@@ -193,8 +193,7 @@ function Everything({ months, reader }: { months: readonly ClosedMonth[]; reader
         months, with the balances at their end; and SHA256SUMS over all manifests.
         {months.some((each) => !each.books_closed) && ' Months whose books are open are preliminary.'}
       </p>
-      <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="filters">
-        <input type="hidden" name="kind" value="all" />
+      <Form action={`/console${PACKS_PATH}`} token={reader.formToken} hidden={{ kind: 'all' }} class="filters">
         <MonthInput months={closed} value={year[0]} label="From" />
         <MonthInput months={closed} value={year[1]} name="to" label="To" />
         <button type="submit" class="main">
@@ -214,9 +213,7 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
     {
       heading: 'Make it',
       cell: (kind) => (
-        <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="inline">
-          <input type="hidden" name="kind" value={kind} />
-          <input type="hidden" name="month" value={month} />
+        <Form action={`/console${PACKS_PATH}`} token={reader.formToken} hidden={{ kind, month }} class="inline">
           <select name="format" aria-label={`Format of ${kind}`}>
             {exportFormats(kind).map((format) => (
               <option value={format}>{format}</option>

@@ -232,17 +232,14 @@ function Assignee({
 }) {
   const isMine = assignee?.login === view.login;
   const mayAssign = mayDo(user, 'work.assign', whoseOf(partners));
+  const { queue = '', whose = '', after = '' } = view;
+  const hidden = { to: isMine ? '' : view.login, queue, whose, after };
   return (
     <div class="assignee">
       {assignee !== null && <span title={assignee.login}>{isMine ? 'you' : assignee.name}</span>}
       {assignee === null && !mayAssign && <None />}
       {mayAssign && (
-        <Form action={QUEUE} token={reader.formToken} class="inline">
-          <input type="hidden" name="item" value={item} />
-          <input type="hidden" name="to" value={isMine ? '' : view.login} />
-          <input type="hidden" name="queue" value={view.queue ?? ''} />
-          <input type="hidden" name="whose" value={view.whose ?? ''} />
-          <input type="hidden" name="after" value={view.after ?? ''} />
+        <Form action={QUEUE} token={reader.formToken} hidden={{ ...hidden, item }} class="inline">
           <button type="submit" class="small" aria-label={`${isMine ? 'Give back' : 'Take'} ${item}`}>
             {isMine ? 'Give back' : 'Take'}
           </button>
