@@ -91,7 +91,7 @@ describe('audit events', () => {
   });
 
   test('say in words what was done, and where it came from if no user is known', async () => {
-    const view = await events();
+    const view = await events({ action: 'invoice' });
     const [first, ...others] = view.events;
     const unknown = { ...(first as (typeof others)[number]), by: 'root', os_user: 'root', via: 'job' };
     const shown = html(auditEventsScreen({ ...view, events: [unknown, ...others] }));
