@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import { Block } from '#blocks';
 import { BooksRequest, closeBooks } from '#close/books';
+import { CONTROL_ACCOUNTS } from '#config/accounts';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { failpoint } from '#failpoint';
@@ -117,7 +118,7 @@ function blocksOf(report: BooksReport, dryRun: boolean): Block[] {
     { title: `At ${lastDay(month)}`, facts: factsOf(report) },
     ...(feeds.length === 0 ? [] : [feedsBlock(report)]),
     ...balancesBlock(report),
-    ...trialBlocks(trial),
+    ...trialBlocks(trial).map(({ table, ...block }) => ({ ...block, table: named(table) })),
     ...(checkpoint === null
       ? []
       : [
@@ -129,6 +130,12 @@ function blocksOf(report: BooksReport, dryRun: boolean): Block[] {
         ]),
   ];
 }
+
+/** With the names of the control accounts instead of their paths. */
+const named = ({ rows, ...table }: ReturnType<typeof trialBlocks>[number]['table']) => ({
+  ...table,
+  rows: rows.map(([account = '', ...amounts]) => [CONTROL_ACCOUNTS[account] ?? account, ...amounts]),
+});
 
 function factsOf({ bank_feeds, exceptions, unapplied }: BooksReport): [string, string][] {
   const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
@@ -178,7 +185,7 @@ function balancesBlock({ month, bank_balances: balances }: BooksReport): Block[]
       ...{ title: `Balances at ${lastDay(month)}`, lines: reasons },
       ...(reasons.length > 0 && { tone: 'warn' }),
       table: {
-        headings: ['bank account', '>by the bank', '>assets:bank', '>difference'],
+        headings: ['bank account', '>by the bank', '>in the books', '>difference'],
         rows: balances.map(({ account, bank, books, difference, currency }) => [
           account,
           ...[bank, books, difference].map((each) => Amount.of(each, currency)),

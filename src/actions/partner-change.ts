@@ -7,7 +7,7 @@ import { changedPartner, labelOf, valuesOf } from '#partners/change';
 import { readPartnerFacts } from '#partners/changes';
 import { importPartners } from '#partners/import';
 import { readPartners } from '#partners/partners.sql';
-import { changeCells } from '#people/field-changes';
+import { changeWords } from '#people/field-changes';
 import { refuseUnsplittable } from '#splits/currencies';
 import { amount, clearable, date, defineAction, flag, lines, month, partner, text } from './action.ts';
 import { remarksOnPartners } from './partner.ts';
@@ -230,9 +230,7 @@ export const partnerChange = defineAction({
   },
   facts: (tx, { partnerId }) => readPartnerFacts(tx, [partnerId]),
   async report({ input: { partnerId, isNew }, result: { record, changes }, preview }, { environment }) {
-    const changed = changes
-      .map(changeCells)
-      .map(([field, old, after]) => `${field}: ${old || 'none'} → ${after || 'none'}`);
+    const changed = changes.map(changeWords).map(([field, old, after]) => `${field}: ${old} → ${after}`);
     return {
       json: { partner_id: partnerId, created: isNew === true, changes },
       text: isNew

@@ -5,7 +5,7 @@ import { Environment } from '#config/environment';
 import { PartnerChange, readPartnerFacts } from '#partners/changes';
 import { PartnerRecord, partnerFile } from '#partners/file';
 import { importPartners } from '#partners/import';
-import { changeCells } from '#people/field-changes';
+import { changeWords } from '#people/field-changes';
 import { refuseUnsplittable, remarksOnSplits } from '#splits/currencies';
 import { defineAction, FileInput, file } from './action.ts';
 import { contentOf } from './contents.ts';
@@ -48,7 +48,7 @@ export const partnerImport = defineAction({
 
 function changesOf(partners: readonly PartnerChange[]): Block[] {
   const rows = partners.flatMap(({ partner_id, changes }) =>
-    changes.map((change, index) => [index === 0 ? partner_id : '', ...changeCells(change)]),
+    changes.map((change, index) => [index === 0 ? partner_id : '', ...changeWords(change)]),
   );
   return rows.length === 0
     ? []

@@ -4,7 +4,7 @@ import { FieldProblem, reasonOf, refuse } from '#errors/refusals';
 import { checkAccountRules } from '#general-ledger/export';
 import { Amount } from '#money';
 import { Installation } from '#people/audit-events';
-import { changeCells } from '#people/field-changes';
+import { changeWords } from '#people/field-changes';
 import { scopeOf } from '#people/roles';
 import {
   adoptionRule,
@@ -78,7 +78,15 @@ that, the file only proposes changes.`,
       blocks:
         changes.length === 0
           ? []
-          : [{ title: 'Changes', table: { headings: ['field', '~before', '~after'], rows: changes.map(changeCells) } }],
+          : [
+              {
+                title: 'Changes',
+                table: {
+                  headings: ['field', '~before', '~after'],
+                  rows: changes.map(changeWords),
+                },
+              },
+            ],
       notes: left.map(
         () =>
           'The file on the server states other values, and keeps being reported. Correct it, or leave the section out.',

@@ -7,7 +7,7 @@ import { ListedSession, readSessions, Session } from '#people/sign-in.sql';
 import { signOutUser } from '#people/users';
 import { endCookie, isNamed, Place, setKeys, setTheme, THEMES, Theme } from './cookies.ts';
 import { Form, idSent } from './form.tsx';
-import { Card, Chip, DataTable, Instant } from './kit.tsx';
+import { Card, Chip, Column, Instant, TableCard } from './kit.tsx';
 import { Screen } from './page.tsx';
 import { Access, Routes, Visit } from './route.ts';
 
@@ -59,7 +59,35 @@ function left({ method }: Session, place: Place, reply: FastifyReply) {
   return { to: method === 'provider' ? '/console/sign-in/provider/left' : '/console/sign-in' };
 }
 
-export const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;
+const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;
+
+/** Of a session, as its user and administrators see it. */
+export const SESSION_COLUMNS: readonly Column<ListedSession>[] = [
+  { heading: 'From', cell: ({ network }) => network },
+  { heading: 'Browser', cell: ({ browser }) => <span class="soft">{browserName(browser)}</span> },
+  { heading: 'By', cell: ({ method }) => METHODS[method] },
+  { heading: 'Since', cell: ({ created_at }) => <Instant at={created_at} /> },
+];
+
+export const EndSession = ({ path, token, id }: Readonly<{ path: string; token: string; id: number }>) => (
+  <Form action={`${path}/end`} token={token} hidden={{ session: String(id) }}>
+    <button type="submit">End</button>
+  </Form>
+);
+
+export const passkeyColumns = (path: string, token: string): readonly Column<Passkey>[] => [
+  { heading: 'Name', cell: ({ name }) => name },
+  { heading: 'Added', cell: ({ recorded_at }) => <Instant at={recorded_at} /> },
+  { heading: 'Last used', cell: ({ used_at }) => used_at !== null && <Instant at={used_at} /> },
+  {
+    heading: '',
+    cell: ({ passkey_id }) => (
+      <Form action={`${path}/passkeys/remove`} token={token} hidden={{ passkey: String(passkey_id) }}>
+        <button type="submit">Remove</button>
+      </Form>
+    ),
+  },
+];
 
 type AccountView = Readonly<{
   live: readonly ListedSession[];
@@ -79,10 +107,9 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
     ),
     content: (
       <div class="stack">
-        <Card
+        <TableCard
           title="Signed in"
           note={`Passkeys that stay after signing out everywhere: ${passkeys.length}.`}
-          flush
           actions={
             <Form action={`/console${EVERYWHERE}`} token={reader.formToken} boost={false}>
               <button type="submit">Sign out everywhere</button>{' '}
@@ -93,32 +120,21 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
               )}
             </Form>
           }
-        >
-          <DataTable
-            caption="Sessions"
-            nothing=""
-            rows={live}
-            columns={[
-              { heading: 'From', cell: ({ network }) => network },
-              { heading: 'Browser', cell: ({ browser }) => <span class="soft">{browserName(browser)}</span> },
-              { heading: 'By', cell: ({ method }) => METHODS[method] },
-              { heading: 'Since', cell: ({ created_at }) => <Instant at={created_at} /> },
-              { heading: 'Ends', cell: ({ ends_at }) => <Instant at={ends_at} /> },
-              {
-                heading: '',
-                cell: ({ session_id }) =>
-                  session_id === session.session_id ? (
-                    <Chip tone="good">This one</Chip>
-                  ) : (
-                    <Form action="/console/account/sessions/end" token={reader.formToken}>
-                      <input type="hidden" name="session" value={session_id} />
-                      <button type="submit">End</button>
-                    </Form>
-                  ),
-              },
-            ]}
-          />
-        </Card>
+          rows={live}
+          columns={[
+            ...SESSION_COLUMNS,
+            { heading: 'Ends', cell: ({ ends_at }) => <Instant at={ends_at} /> },
+            {
+              heading: '',
+              cell: ({ session_id }) =>
+                session_id === session.session_id ? (
+                  <Chip tone="good">This one</Chip>
+                ) : (
+                  <EndSession path="/console/account/sessions" token={reader.formToken} id={session_id} />
+                ),
+            },
+          ]}
+        />
         <Passkeys passkeys={passkeys} token={reader.formToken} possible={isNamed(visit.place)} />
         <Appearance chosen={reader.theme} token={reader.formToken} />
         <Keyboard on={reader.keys} token={reader.formToken} />
@@ -175,26 +191,13 @@ const Passkeys = ({
   token: string;
   possible: boolean;
 }) => (
-  <Card title="Passkeys" note="With a passkey you sign in without a link." flush>
-    <DataTable
-      caption="Passkeys"
-      nothing="You have no passkey yet."
-      rows={passkeys}
-      columns={[
-        { heading: 'Name', cell: ({ name }) => name },
-        { heading: 'Added', cell: ({ recorded_at }) => <Instant at={recorded_at} /> },
-        { heading: 'Last used', cell: ({ used_at }) => used_at !== null && <Instant at={used_at} /> },
-        {
-          heading: '',
-          cell: ({ passkey_id }) => (
-            <Form action="/console/account/passkeys/remove" token={token}>
-              <input type="hidden" name="passkey" value={passkey_id} />
-              <button type="submit">Remove</button>
-            </Form>
-          ),
-        },
-      ]}
-    />
+  <TableCard
+    title="Passkeys"
+    note="With a passkey you sign in without a link."
+    nothing="You have no passkey yet."
+    rows={passkeys}
+    columns={passkeyColumns('/console/account', token)}
+  >
     <div class="in">
       {possible ? (
         <form class="filters" data-passkey="register" hidden hx-boost="false">
@@ -210,9 +213,9 @@ const Passkeys = ({
       )}
       <p role="alert" data-passkey-says />
     </div>
-  </Card>
+  </TableCard>
 );
 
 /** A name such as `Firefox`, by which users recognize their own session. */
-export const browserName = (agent: string): string =>
+const browserName = (agent: string) =>
   /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(agent)?.[1]?.replace('Edg', 'Edge').replace('OPR', 'Opera') ?? 'Unknown';

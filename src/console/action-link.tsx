@@ -29,6 +29,14 @@ type ActionLinkProps = Readonly<{
   input?: KnownInput;
 }>;
 
+type Tone = 'main' | 'small' | 'plain';
+
+/** A dangerous action looks so. */
+const classOf = (action: string, tone: Tone | undefined) =>
+  [tone !== 'plain' && 'button', tone !== 'plain' && tone, ACTIONS.get(action)?.danger && 'danger']
+    .filter(Boolean)
+    .join(' ') || undefined;
+
 export const ActionLink = ({
   user,
   action,
@@ -39,14 +47,11 @@ export const ActionLink = ({
 }: ActionLinkProps & {
   user: Seer;
   /** `plain` draws a link in a sentence instead of a button. */
-  tone?: 'main' | 'danger' | 'small' | 'plain' | undefined;
+  tone?: Tone | undefined;
   children: ComponentChildren;
 }) =>
   mayDo(user, action, partner) ? (
-    <a
-      class={tone === 'plain' ? undefined : tone === undefined ? 'button' : `button ${tone}`}
-      href={actionHref(action, input)}
-    >
+    <a class={classOf(action, tone)} href={actionHref(action, input)}>
       {children}
     </a>
   ) : null;
@@ -80,5 +85,24 @@ export function MoreActions({
         ))}
       </ul>
     </details>
+  );
+}
+
+/** Of actions in the order of their use, these are buttons. The others are under "More actions". */
+const MOST_BUTTONS = 4;
+
+/** The actions that a user may do. `main` marks the first as what its reader most probably came for. */
+export function Actions({ user, actions, main }: { user: Seer; actions: readonly RareAction[]; main: boolean }) {
+  const allowed = actions.filter(({ action, partner }) => mayDo(user, action, partner));
+  const buttons = allowed.length > MOST_BUTTONS + 1 ? MOST_BUTTONS : allowed.length;
+  return (
+    <>
+      {allowed.slice(0, buttons).map(({ name, ...each }, at) => (
+        <ActionLink user={user} {...each} tone={main && at === 0 ? 'main' : undefined}>
+          {name}
+        </ActionLink>
+      ))}
+      <MoreActions user={user} actions={allowed.slice(buttons)} />
+    </>
   );
 }

@@ -2,7 +2,7 @@
 import { Block, Cell, Choice, isNumber, Table, Versions } from '#blocks';
 import { Amount } from '#money';
 import { ForeseenEmails } from '#month-end/foresee-emails';
-import { plural } from '#values';
+import { capitalized, plural } from '#values';
 import { ActionLink, Seer } from './action-link.tsx';
 import { Card, Column, DataTable, Facts, Icon, Money } from './kit.tsx';
 
@@ -52,7 +52,6 @@ function Drawn({ title, tone, lines = [], table, versions, facts, user }: Block 
           }))}
           nothing="None."
           caption={title}
-          labelled
           foot={table.foot?.map((row) => (
             <tr class="total">
               {row.map((cell, at) => (
@@ -112,8 +111,6 @@ const columnsOf = (headings: readonly string[]): Column<Row>[] =>
     ),
   }));
 
-const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-
 /** A number or a day, which is not broken at its hyphens. */
 const SHORT = /^[\w-]{6,24}$/;
 
@@ -155,12 +152,11 @@ function SideBySide({ versions: { names, rows }, title }: { versions: Versions; 
         rows={rows.filter(differ)}
         nothing="No field of the document differs."
         caption={title}
-        labelled
       />
       {same.length > 0 && (
         <details class="more in">
           <summary>{`${plural(same.length, 'field')} the same`}</summary>
-          <DataTable columns={columns} rows={same} nothing="None." caption={`${title}: the same`} labelled />
+          <DataTable columns={columns} rows={same} nothing="None." caption={`${title}: the same`} />
         </details>
       )}
     </>

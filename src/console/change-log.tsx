@@ -2,7 +2,7 @@ import { fieldWords } from '#field-names';
 import { ChangeEvent } from '#people/audit-events.sql';
 import { FieldChange } from '#people/field-changes';
 import { plural } from '#text';
-import { Instant, inWords } from './kit.tsx';
+import { Instant, inWords, sourceOf } from './kit.tsx';
 
 /** More changed fields, as in a first import, are collapsed. */
 const UNFOLDED = 6;
@@ -16,8 +16,8 @@ export const ChangeLog = ({ events, nothing }: { events: readonly ChangeEvent[];
         <li>
           <p class="soft">
             <Instant at={event.occurred_at} />
-            {` · ${event.claimed_by ?? event.os_user}`}
-            {event.via === 'command' ? '' : ` · by ${event.via}`}
+            {event.claimed_by !== null && ` · ${event.claimed_by}`}
+            {` · ${sourceOf(event)}`}
           </p>
           {event.changes.length > UNFOLDED ? (
             <details>

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ComponentChildren } from 'preact';
 import { fileText } from '#actions/fields';
 import { refuse } from '#errors/refusals';
+import { KnownInput } from '#remedy';
 
 export const Form = ({
   action,
@@ -11,6 +12,7 @@ export const Form = ({
   files = false,
   class: className,
   id,
+  hidden = {},
   children,
 }: {
   action: string;
@@ -20,6 +22,8 @@ export const Form = ({
   files?: boolean;
   class?: string | undefined;
   id?: string;
+  /** Fields that are sent, and not shown. */
+  hidden?: KnownInput;
   children: ComponentChildren;
 }) => (
   <form
@@ -31,6 +35,9 @@ export const Form = ({
     hx-boost={boost ? undefined : 'false'}
   >
     <input type="hidden" name="form_token" value={token} />
+    {Object.entries(hidden).flatMap(([name, value]) =>
+      [value].flat().map((each) => <input type="hidden" name={name} value={each} />),
+    )}
     {children}
   </form>
 );

@@ -1,6 +1,6 @@
 import { ComponentChildren } from 'preact';
 import { Mark } from '#lists/list';
-import { Amount, groupThousands } from '#money';
+import { Amount, groupThousands, Month, monthName } from '#values';
 
 export type Tone = Mark['tone'];
 
@@ -38,6 +38,15 @@ export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: Comp
   <span class={tone === 'plain' ? 'chip' : `chip ${tone}`}>{children}</span>
 );
 
+/** Separated by commas. */
+export const Joined = ({ children }: { children: readonly ComponentChildren[] }) =>
+  children.map((each, at) => (
+    <>
+      {at > 0 && ', '}
+      {each}
+    </>
+  ));
+
 export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
   marks.map(({ text, tone }, at) => (
     <>
@@ -65,30 +74,21 @@ export type Column<Row> = Readonly<{
   cell: (row: Row) => ComponentChildren;
 }>;
 
-/** Tables with more columns label each cell on a narrow screen. */
-const MOST_UNLABELLED = 4;
-
-/** Each row starts with a link, for the keys j, k and Enter. */
-export function DataTable<Row>({
-  columns,
-  rows,
-  nothing,
-  caption,
-  foot,
-  labelled = columns.length > MOST_UNLABELLED,
-}: {
+type TableProps<Row> = Readonly<{
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  nothing: string;
-  caption: string;
+  /** What is shown without rows. */
+  nothing?: string | undefined;
   foot?: ComponentChildren;
-  labelled?: boolean;
-}) {
+}>;
+
+/** Each row starts with a link, for the keys j, k and Enter. */
+export function DataTable<Row>({ columns, rows, nothing = '', caption, foot }: TableProps<Row> & { caption: string }) {
   if (rows.length === 0 && foot === undefined) return <p class="nothing">{nothing}</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section class="scroll" tabIndex={0} aria-label={caption}>
-      <table class={labelled ? 'cards labelled' : 'cards'}>
+      <table class="cards">
         {rows.length > 0 && (
           <thead>
             <tr>
@@ -112,8 +112,8 @@ export function DataTable<Row>({
           {rows.map((row) => (
             <tr>
               {columns.map(({ heading, number, cell }) => (
-                <td class={number ? 'num' : undefined} data-label={labelled && heading !== '' ? heading : undefined}>
-                  {labelled ? <div class="value">{cell(row)}</div> : cell(row)}
+                <td class={number ? 'num' : undefined} data-label={heading || undefined}>
+                  <div class="value">{cell(row)}</div>
                 </td>
               ))}
             </tr>
@@ -125,16 +125,33 @@ export function DataTable<Row>({
   );
 }
 
+type CardProps = Readonly<{
+  title: string;
+  note?: ComponentChildren;
+  actions?: ComponentChildren;
+}>;
+
+/** A card with a table, and with its children below the table. */
+export const TableCard = <Row,>({
+  title,
+  note,
+  actions,
+  children,
+  ...table
+}: CardProps & TableProps<Row> & { children?: ComponentChildren }) => (
+  <Card {...{ title, note, actions }} flush>
+    <DataTable caption={title} {...table} />
+    {children}
+  </Card>
+);
+
 export function Card({
   title,
   note,
   actions,
   flush = false,
   children,
-}: {
-  title: string;
-  note?: ComponentChildren;
-  actions?: ComponentChildren;
+}: CardProps & {
   /** Removes the inner margin, for a card that contains a table. */
   flush?: boolean;
   children: ComponentChildren;
@@ -219,6 +236,53 @@ export function addressOf(path: string, question: Question): string {
   return text === '' ? path : `${path}?${text}`;
 }
 
+/** An input of the form of a report. */
+export const DayInput = ({ label, name, value }: Readonly<Record<'label' | 'name' | 'value', string>>) => (
+  <label class="field">
+    {label}
+    <input type="date" name={name} value={value} />
+  </label>
+);
+
+export const MonthInput = ({
+  months,
+  value,
+  name = 'month',
+  label = 'Month',
+}: {
+  months: readonly Month[];
+  value: Month;
+  name?: string;
+  label?: string;
+}) => (
+  <label class="field">
+    {label}
+    <select name={name}>
+      {months.map((month) => (
+        <option value={month} selected={month === value}>
+          {monthName(month)}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
+/** Whether the figures of a report are proved, and whether they may change. */
+export const Verdict = ({
+  good,
+  preliminary,
+  children,
+}: {
+  good: boolean;
+  preliminary?: boolean | undefined;
+  children: ComponentChildren;
+}) => (
+  <>
+    <Chip tone={good ? 'good' : 'bad'}>{children}</Chip>
+    {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+  </>
+);
+
 export const Downloads = ({ path, question, of }: { path: string; question: Question; of?: string }) => (
   <>
     {(['csv', 'xlsx'] as const).map((format) => (
@@ -283,6 +347,16 @@ export const Icon = ({ kind, tone }: { kind: keyof typeof PATHS; tone: Tone }) =
   </svg>
 );
 
+/** Polls a part of the page, with the element's id, while the work that it shows is under way. */
+export const liveAt = (page: string, id: string) => ({
+  'hx-get': page,
+  'hx-trigger': 'every 2s',
+  'hx-select': `#${id}`,
+  'hx-swap': 'outerHTML',
+  // Links inside the polled part must load whole pages.
+  'hx-disinherit': '*',
+});
+
 /** Shows an ISO instant as `2026-10-01 10:07 UTC`. */
 export const Instant = ({ at }: { at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
@@ -309,10 +383,15 @@ export const inOneLine = (text: string): ComponentChildren[] =>
 
 /** The items of a list are separated by semicolons, the fields of an object by commas. */
 export function inWords(value: unknown): string {
-  if (Array.isArray(value)) return value.map(inWords).join('; ');
-  if (typeof value !== 'object' || value === null) return String(value ?? '');
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.map(inWords).join('; ') || 'none';
+  if (typeof value !== 'object' || value === null) return String(value ?? '') || 'none';
   return Object.entries(value)
     .filter(([, each]) => each !== null)
-    .map(([name, each]) => `${name} ${inWords(each)}`)
+    .map(([name, each]) => `${name.replaceAll('_', ' ')} ${inWords(each)}`)
     .join(', ');
 }
+
+/** Where an event came from. It names one that no user is known of. */
+export const sourceOf = ({ via }: { readonly via: string }) =>
+  via === 'command' ? 'command line' : via === 'job' ? 'scheduled job' : via === 'http' ? 'server' : via;

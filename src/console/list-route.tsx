@@ -12,12 +12,12 @@ type Page = Readonly<{
   lead?: string;
   /** Beside the title. */
   Actions?: FunctionComponent<{ user: Seer }>;
-  /** Between the title and the filters. */
-  Above?: FunctionComponent<{ user: Seer }>;
+  /** Its own tab in its section, by default. */
+  tab?: string;
 }>;
 
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
-  const { list, place, title, lead, Actions, Above } = page;
+  const { list, Actions, ...frame } = page;
   const { ofLedger, ofPeriod, ticks } = list;
   const access: Access = {
     ...{ role: 'viewer', scope: ofLedger ? 'ledger' : 'partners', ofPeriod },
@@ -32,19 +32,14 @@ export function addList({ screen, sheets }: Routes, path: string, page: Page): v
       typeof view === 'string'
         ? { to: view }
         : {
-            ...{ place, title, lead },
+            ...{ tab: href, ...frame },
             actions: (
               <>
                 {Actions && <Actions user={user} />}
                 <ListDownloads view={view} path={href} />
               </>
             ),
-            content: (
-              <>
-                {Above && <Above user={user} />}
-                <ListPage view={view} path={href} user={user} />
-              </>
-            ),
+            content: <ListPage view={view} path={href} user={user} />,
           },
   );
   sheets(path, access, (tx, { query, ...seen }) => readListSheet(tx, list, query, seen));

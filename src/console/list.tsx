@@ -328,7 +328,7 @@ export function ListTable({
   sends,
   singly,
   nothing,
-}: ListProps & { readonly nothing: string }) {
+}: ListProps & { readonly nothing?: string }) {
   const { list, question, sort, rows, ticked, today } = view;
   const totals = view.sums.totals.filter((total) => face.some((name) => total[name] !== undefined));
   const isPart = rows.length !== view.sums.count;
@@ -385,7 +385,6 @@ export function ListTable({
     <DataTable
       columns={all}
       rows={rows}
-      labelled
       nothing={nothing}
       caption={list.title}
       foot={foot.length > 0 && rows.length > 0 ? foot : undefined}

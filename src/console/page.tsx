@@ -4,7 +4,8 @@ import { periodOf, User } from '#people/roles';
 import { assetUrl } from './assets.ts';
 import { Theme } from './cookies.ts';
 import { Form } from './form.tsx';
-import { Place, PlaceLink, placesOf } from './menu.ts';
+import { Tabs } from './kit.tsx';
+import { Place, PlaceLink, placesOf, sectionOf } from './menu.ts';
 
 export type PageUser = Readonly<{
   name: string;
@@ -27,6 +28,9 @@ export type Screen = Readonly<{
   crumbs?: readonly Readonly<{ name: string; href: string }>[];
   lead?: ComponentChildren;
   actions?: ComponentChildren;
+  /** The page of its section whose tab is current (menu.ts), or tabs of its own. */
+  tab?: string;
+  tabs?: ComponentChildren;
   content: ComponentChildren;
 }>;
 
@@ -76,7 +80,7 @@ export const page = (reader: PageUser, screen: Screen): string =>
             <Topbar reader={reader} />
             <main id="main" tabIndex={-1}>
               <p class="printed">{reader.issuer}</p>
-              <Title {...screen} />
+              <Title tabs={<SectionTabs reader={reader} tab={screen.tab} />} {...screen} />
               {screen.content}
             </main>
           </div>
@@ -257,7 +261,12 @@ const Topbar = ({ reader }: { reader: PageUser }) => (
 
 const Soft = ({ children }: { children: ComponentChildren }) => <span class="count">{children}</span>;
 
-const Title = ({ title, crumbs = [], lead, actions }: Omit<Screen, 'place'>) => (
+function SectionTabs({ reader, tab = '' }: { reader: PageUser; tab: string | undefined }) {
+  const section = sectionOf(reader, tab);
+  return section && <Tabs {...section} />;
+}
+
+const Title = ({ title, crumbs = [], lead, actions, tabs }: Omit<Screen, 'place'>) => (
   <>
     {crumbs.length > 0 && (
       <nav class="crumbs" aria-label="Where this is">
@@ -274,5 +283,6 @@ const Title = ({ title, crumbs = [], lead, actions }: Omit<Screen, 'place'>) => 
       {lead && <p>{lead}</p>}
       {actions && <div class="actions">{actions}</div>}
     </div>
+    {tabs}
   </>
 );

@@ -1,6 +1,7 @@
 import { FastifyRequest } from 'fastify';
 import { httpStatusOf, Refusal } from '#errors/refusals';
 import { Shared } from '#http/shared';
+import { capitalized } from '#text';
 import { themeOf } from './cookies.ts';
 import { inOneLine } from './kit.tsx';
 import { outerPage, PageUser, page } from './page.tsx';
@@ -25,7 +26,7 @@ const OTHERS: Readonly<Record<number, string>> = { 400: 'Not valid', 403: 'Not a
 /** What happened: `Document not found` for `document_unknown`. */
 export function titleOf({ code }: Refusal): string {
   const [, thing] = /^(.*)_unknown$/.exec(code) ?? [];
-  const found = thing && `${thing.charAt(0).toUpperCase()}${thing.slice(1).replaceAll('_', ' ')} not found`;
+  const found = thing && `${capitalized(thing.replaceAll('_', ' '))} not found`;
   return TITLES[code] ?? found ?? OTHERS[httpStatusOf(code)] ?? 'Refused';
 }
 

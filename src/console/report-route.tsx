@@ -7,7 +7,6 @@ import { FilterInput } from './filter-input.tsx';
 import { Chip, Downloads } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { Routes, Visit } from './route.ts';
-import { ReportsMenu } from './screens/reports-menu.tsx';
 
 type View = Readonly<{ found: unknown; question: Readonly<Record<string, string>> }>;
 
@@ -29,7 +28,7 @@ export function addReport({ screen }: Routes, report: Report): void {
       }
     },
     (view, { user }) => ({
-      ...{ place: 'aging', title: report.title, lead: report.lead(view.found) },
+      ...{ place: 'aging', tab: `/console${path}`, title: report.title, lead: report.lead(view.found) },
       actions: <Downloads path={`/console${path}`} question={view.question} />,
       content: <Page report={report} view={view} path={`/console${path}`} user={user} />,
     }),
@@ -49,7 +48,6 @@ function Page({ report, view: { found, question }, path, user }: PageProps) {
   const blocks = report.blocks(found);
   return (
     <>
-      <ReportsMenu current={report.command} user={user} />
       <form class="filters" action={path}>
         {fieldsOf(report.asked).map((field) =>
           question[field.name] === undefined ? null : (

@@ -36,7 +36,6 @@ import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/account
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
-import { AuditMenu } from './screens/audit-menu.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
@@ -53,10 +52,9 @@ import {
 } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
 import { PartnerActions, StateFeed } from './screens/partners.tsx';
-import { AllPaymentsTab, BankLinesTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
-import { InviteUser, SettingsMenu } from './screens/people.tsx';
+import { PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
+import { InviteUser } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
-import { ReportsMenu } from './screens/reports-menu.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readToday, todayScreen } from './screens/today.tsx';
@@ -121,11 +119,10 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen('/settings', LEDGER, (tx, { context }) => readSettingsView(tx, context), settingsScreen);
   addList(routes, '/settings/users', {
     ...{ list: users, place: 'settings', title: 'Settings', lead: 'users' },
-    ...{ Actions: InviteUser, Above: () => SettingsMenu({ current: 'users' }) },
+    Actions: InviteUser,
   });
   addList(routes, '/settings/clients', {
     ...{ list: clients, place: 'settings', title: 'Settings', lead: 'API clients of all partners' },
-    Above: () => SettingsMenu({ current: 'clients' }),
   });
 }
 
@@ -164,11 +161,11 @@ function addPayments(routes: Routes) {
   );
   addList(routes, '/payments/all', {
     ...{ list: payments, place: 'payments', title: 'Payments' },
-    ...{ Actions: PaymentActions, Above: AllPaymentsTab },
+    Actions: PaymentActions,
   });
   addList(routes, '/payments/lines', {
     ...{ list: bankLines, place: 'payments', title: 'Payments', lead: 'every line of the bank' },
-    ...{ Actions: PaymentActions, Above: BankLinesTab },
+    Actions: PaymentActions,
   });
   redirect('/payments/import', PARTNERS, () => actionHref('payment.import'));
   redirect('/payments/record', PARTNERS, () => actionHref('payment.record'));
@@ -205,20 +202,17 @@ function addReports(routes: Routes) {
   sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
   addList(routes, '/reports/roll-forward', {
     ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
-    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
   });
   addList(routes, '/reports/movements', {
     ...{ list: movements, place: 'aging', title: 'Movements', lead: 'facts that changed the balances of partners' },
-    Above: ({ user }) => ReportsMenu({ current: 'roll-forward', user }),
+    tab: '/console/reports/roll-forward',
   });
   addList(routes, '/reports/reserve', {
     ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
-    Above: ({ user }) => ReportsMenu({ current: 'reserve', user }),
   });
   for (const report of [trialBalance, tax, unearned, bankReconciliation, closeReport]) addReport(routes, report);
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
-    Above: () => ReportsMenu({ current: 'cash-application' }),
   });
   const journals: Access = { ...LEDGER, ...OF_PERIOD };
   screen('/reports/general-ledger', journals, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
@@ -226,7 +220,7 @@ function addReports(routes: Routes) {
   );
   addList(routes, '/reports/general-ledger/entries', {
     ...{ list: entries, place: 'aging', title: 'Journal entries', lead: 'a month, with document numbers' },
-    Above: () => ReportsMenu({ current: 'general-ledger' }),
+    tab: '/console/reports/general-ledger',
   });
   file('/reports/general-ledger/:gl/:file', journals, async (tx, { params: { gl = '', file: name = '' }, period }) => {
     if (!/^[1-9]\d{0,14}$/.test(gl)) return undefined;
@@ -257,7 +251,7 @@ function addPartners(routes: Routes) {
   screen(
     '/partners/:id/terms',
     PARTNERS,
-    (tx, visit) => readPartnerTerms(tx, idOf(visit), { ...visit.context, scope: visit.scope }),
+    (tx, visit) => readPartnerTerms(tx, idOf(visit), { ...visit.context, scope: visit.scope, today: visit.today }),
     partnerTermsScreen,
   );
   screen(
@@ -282,11 +276,10 @@ function addAudit(routes: Routes) {
   );
   addList(routes, '/audit/checkpoints', {
     ...{ list: checkpoints, place: 'audit', title: 'Audit', lead: 'checkpoints of the log' },
-    ...{ Actions: TakeCheckpoint, Above: () => AuditMenu({ current: 'checkpoints' }) },
+    Actions: TakeCheckpoint,
   });
   addList(routes, '/audit/access', {
     ...{ list: access, place: 'audit', title: 'Audit', lead: 'who has access, and since when' },
-    Above: () => AuditMenu({ current: 'access' }),
   });
   screen(
     '/audit/checkpoints/:size',

@@ -79,6 +79,15 @@ export function documentJson(row: DocumentRow) {
   };
 }
 
+export const partnerAddress = (row: DocumentRow) => ({
+  line1: row.address_line1,
+  line2: row.address_line2,
+  city: row.address_city,
+  region: row.address_region,
+  postal_code: row.address_postal_code,
+  country: row.address_country,
+});
+
 type SnapshotAdditions = Readonly<{
   paymentLink: string | null;
   instructions: Instructions | null;
@@ -114,14 +123,7 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
       partner_id: row.partner_id,
       name: row.partner_name,
       contact_name: row.contact_name,
-      address: {
-        line1: row.address_line1,
-        line2: row.address_line2,
-        city: row.address_city,
-        region: row.address_region,
-        postal_code: row.address_postal_code,
-        country: row.address_country,
-      },
+      address: partnerAddress(row),
       tax_id: row.tax_id,
       purchase_order: row.purchase_order,
       legal_note: row.legal_note,

@@ -1,24 +1,17 @@
 /** What a document states, as fields in words, to compare two versions of it. The PDF lays out the same facts. */
 import { Amount } from '#money';
 import { moneyText, monthName, plural } from '#values';
+import { partnerAddress } from './document.ts';
 import { DocumentRow } from './documents.sql.ts';
 import { addressLine } from './present.ts';
 
 /** The fields that a document has, in the order of the page. Numbers and the day of issue are left out. */
 export function faceOf(row: DocumentRow): ReadonlyMap<string, string> {
   const money = (amount: string) => moneyText(Amount.of(amount, row.currency).toString(), row.currency);
-  const address = {
-    line1: row.address_line1,
-    line2: row.address_line2,
-    city: row.address_city,
-    region: row.address_region,
-    postal_code: row.address_postal_code,
-    country: row.address_country,
-  };
   const fields: readonly (readonly [string, string | null])[] = [
     ['From', row.issuer.legal_name],
     ['To', row.partner_name],
-    ['Address', addressLine(address, (text) => text)],
+    ['Address', addressLine(partnerAddress(row), (text) => text)],
     ['Attention', row.contact_name],
     ['Tax number', row.tax_id],
     ['Purchase order', row.purchase_order],

@@ -32,7 +32,12 @@ async function readRows(tx: Transaction, asked: ListQuery<z.output<typeof filter
 }
 
 const secretsOf = ({ revoked_at, secrets }: ClientLine) =>
-  revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`;
+  revoked_at !== null
+    ? `revoked ${revoked_at.slice(0, 10)}`
+    : [
+        `${secrets.length} valid`,
+        ...secrets.flatMap(({ ends_at }) => (ends_at === null ? [] : `one until ${ends_at.slice(0, 10)}`)),
+      ].join(', ');
 
 export const clients = defineList({
   command: 'client list',
@@ -67,7 +72,10 @@ export const clients = defineList({
   page: names('client_id partner_id created_at used secrets_mark'),
   remedies: ({ client_id, partner_id, revoked_at }) =>
     revoked_at === null
-      ? [{ label: 'Revoke', action: 'client.revoke', input: { clientId: client_id }, partner: partner_id }]
+      ? [
+          { label: 'New secret', action: 'client.rotate', input: { clientId: client_id }, partner: partner_id },
+          { label: 'Revoke', action: 'client.revoke', input: { clientId: client_id }, partner: partner_id },
+        ]
       : [],
   key: keyOf,
   keyed: 'text',

@@ -13,6 +13,7 @@ import { Installation } from '#people/audit-events';
 import { Period, Scope } from '#people/scope';
 import { ToDo } from '#remedy';
 import { ColumnType, Formulas, Sheet } from '#sheet';
+import { capitalized } from '#text';
 
 export * from '#actions/fields';
 
@@ -250,7 +251,9 @@ export function pageOf<Row>(
 type CompleteColumn<Row> = Column<Row> & Required<Pick<Column<Row>, 'heading' | 'type'>>;
 
 export const columnOf = <Row>({ columns }: List<Row>, name: string): CompleteColumn<Row> => ({
-  heading: (name.charAt(0).toUpperCase() + name.slice(1)).replace(/_(id|name)$/, '').replaceAll('_', ' '),
+  heading: capitalized(name)
+    .replace(/_(id|name)$/, '')
+    .replaceAll('_', ' '),
   type: 'text',
   ...columns[name],
 });

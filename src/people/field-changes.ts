@@ -44,6 +44,9 @@ export const changeCells = ({ field, old, new: after }: FieldChange): [string, s
   valueText(after),
 ];
 
+/** With a word for what is empty. */
+export const changeWords = (change: FieldChange) => changeCells(change).map((cell) => cell || 'none');
+
 /** `3 instead of 2.5 for “Holds, times the largest invoice”` */
 export const changeText = (change: FieldChange) => {
   const [field, old, after] = changeCells(change);

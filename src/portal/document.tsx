@@ -114,8 +114,6 @@ const Details = ({ view: { lines, totals, taxNotes } }: { view: InvoiceView }) =
       <DataTable
         columns={columns}
         rows={lines}
-        labelled
-        nothing=""
         caption="Details"
         foot={totals.map(({ label, amount, creditNote }) => (
           <tr class="step">

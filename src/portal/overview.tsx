@@ -1,7 +1,18 @@
 /** The open items, documents and account statement of a partner. */
 
 import { ListPager, ListTable, ListView } from '#console/list';
-import { balanceColumns, Card, Chip, Column, DataTable, Form, Money, owedColumns, Tabs } from '#console/parts';
+import {
+  balanceColumns,
+  Card,
+  Chip,
+  Column,
+  DataTable,
+  Form,
+  Money,
+  owedColumns,
+  TableCard,
+  Tabs,
+} from '#console/parts';
 import { Accounts, PartnerStatementView, StatementFiles, StatementPeriod } from '#console/screens/partner-statement';
 import { Transaction } from '#database/transaction';
 import { InvoiceInCheckout, readInvoicesInCheckout } from '#delivery/checkouts/checkouts.sql';
@@ -28,8 +39,9 @@ const TABS = [
 ] as const;
 
 export const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
-  frame: { title: visit.reader.partner, lead: `Invoices from ${visit.reader.issuer}` },
-  menu: (
+  title: visit.reader.partner,
+  lead: `Invoices from ${visit.reader.issuer}`,
+  tabs: (
     <Tabs
       label="Your account"
       tabs={TABS.map(([path, name]) => ({ name, href: `/place${path}`, current: path === tab }))}
@@ -87,7 +99,6 @@ type PaymentProblem = Readonly<{
 }>;
 
 export function openScreen(view: OpenView, visit: PartnerVisit, refused?: PaymentProblem): PartnerScreen {
-  const { frame, menu } = frameOf(visit, '');
   const { as_of, balances, items, canPay } = view;
   const payable = items.filter((item) => isPayable(view, item));
   const columns = columnsOf(view);
@@ -95,50 +106,50 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
     <DataTable
       columns={payable.length === 0 ? columns : [...columns.slice(0, 1), choiceOf(view, refused), ...columns.slice(1)]}
       rows={items}
-      labelled
       nothing="All invoices are settled."
       caption="Open"
     />
   );
   return {
-    ...frame,
+    ...frameOf(visit, ''),
     content: (
-      <>
-        {menu}
-        <div class="stack">
-          {refused !== undefined && (
-            <p class="problem" role="alert">
-              {refused.problem}
-            </p>
-          )}
-          <Card title="Balance" note={`as of ${as_of}`} flush>
-            <DataTable columns={BALANCES} rows={balances} labelled nothing="Nothing is open." caption="Balance" />
-          </Card>
-          <Card title="Open" note={plural(items.length, 'document')} flush>
-            {payable.length === 0 ? (
-              table
-            ) : (
-              <Form action="/place/payments" token={visit.reader.formToken}>
-                {table}
-                {WAYS.map(([name, action]) =>
-                  action === undefined && !canPay ? null : (
-                    <p class="buttons in">
-                      <button type="submit" class={action === undefined ? 'main' : undefined} formaction={action}>
-                        {`${name} selected`}
+      <div class="stack">
+        {refused !== undefined && (
+          <p class="problem" role="alert">
+            {refused.problem}
+          </p>
+        )}
+        <TableCard
+          title="Balance"
+          note={`as of ${as_of}`}
+          columns={BALANCES}
+          rows={balances}
+          nothing="Nothing is open."
+        />
+        <Card title="Open" note={plural(items.length, 'document')} flush>
+          {payable.length === 0 ? (
+            table
+          ) : (
+            <Form action="/place/payments" token={visit.reader.formToken}>
+              {table}
+              {WAYS.map(([name, action]) =>
+                action === undefined && !canPay ? null : (
+                  <p class="buttons in">
+                    <button type="submit" class={action === undefined ? 'main' : undefined} formaction={action}>
+                      {`${name} selected`}
+                    </button>
+                    {totalsOf(payable).map(({ total, count }) => (
+                      <button type="submit" name="all" value={total.currency} formaction={action}>
+                        {`${name} all ${count} · ${moneyText(total.toString(), total.currency)}`}
                       </button>
-                      {totalsOf(payable).map(({ total, count }) => (
-                        <button type="submit" name="all" value={total.currency} formaction={action}>
-                          {`${name} all ${count} · ${moneyText(total.toString(), total.currency)}`}
-                        </button>
-                      ))}
-                    </p>
-                  ),
-                )}
-              </Form>
-            )}
-          </Card>
-        </div>
-      </>
+                    ))}
+                  </p>
+                ),
+              )}
+            </Form>
+          )}
+        </Card>
+      </div>
     ),
   };
 }
@@ -203,22 +214,18 @@ function payCell(view: OpenView, item: OpenItem) {
 /** The partner's own rows, whose links lead to its documents. */
 function listScreen(view: ListView, visit: PartnerVisit, tab: (typeof TABS)[number]): PartnerScreen {
   const [at, title] = tab;
-  const { frame, menu } = frameOf(visit, at);
   const path = `/place${at}`;
   const hrefOf = (_place: string, number: unknown) => `/place/documents/${encodeURIComponent(String(number))}`;
   return {
-    ...frame,
+    ...frameOf(visit, at),
     content: (
-      <>
-        {menu}
-        <Card title={title} flush>
-          <ListTable
-            {...{ view, path, hrefOf, face: view.list.place ?? [] }}
-            nothing={`There are no ${view.list.one}s yet.`}
-          />
-          <ListPager view={view} path={path} />
-        </Card>
-      </>
+      <Card title={title} flush>
+        <ListTable
+          {...{ view, path, hrefOf, face: view.list.place ?? [] }}
+          nothing={`There are no ${view.list.one}s yet.`}
+        />
+        <ListPager view={view} path={path} />
+      </Card>
     ),
   };
 }
@@ -227,14 +234,12 @@ export const documentsScreen = (view: ListView, visit: PartnerVisit) => listScre
 export const reversalsScreen = (view: ListView, visit: PartnerVisit) => listScreen(view, visit, TABS[2]);
 
 export function statementScreen({ statement }: PartnerStatementView, visit: PartnerVisit): PartnerScreen {
-  const { frame, menu } = frameOf(visit, '/statement');
   const path = '/place/statement';
   return {
-    ...frame,
+    ...frameOf(visit, '/statement'),
     actions: <StatementFiles path={path} statement={statement} />,
     content: (
       <>
-        {menu}
         <StatementPeriod path={path} statement={statement}>
           {statement.preliminary && <Chip tone="warn">preliminary: it can still change</Chip>}
         </StatementPeriod>

@@ -1,6 +1,6 @@
 /** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
-import { Card, Chip, Column, DataTable, Facts, Form, Instant, Money, None, Tone } from '#console/parts';
+import { Card, Chip, Column, Facts, Form, Instant, Money, None, TableCard, Tone } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { Checkout, CheckoutPart, readCheckout } from '#delivery/checkouts/checkouts.sql';
 import { callsOf, endCheckout } from '#delivery/checkouts/end';
@@ -9,7 +9,7 @@ import { linkProvider } from '#delivery/payment-link';
 import { refuse } from '#errors/refusals';
 import { ReceivedPayment, readReceived } from '#payments/payments.sql';
 import { CheckoutState, RefusedByProcessor, Unavailable } from '#processors/processor';
-import { Amount, moneyText, plural } from '#values';
+import { Amount, capitalized, moneyText, plural } from '#values';
 import { chosenIn, isPayable, numberCell, OpenView, openScreen, readOpen } from './overview.tsx';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
@@ -174,7 +174,7 @@ const isAsked = ({ status, balance, amount }: CheckoutPart, currency: string) =>
 export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): PartnerScreen {
   const { checkout, received } = view;
   const { reference, currency, amount, invoices, url, expires_at, ordered_on } = checkout;
-  const processor = `${checkout.provider.slice(0, 1).toUpperCase()}${checkout.provider.slice(1)}`;
+  const processor = capitalized(checkout.provider);
   const { chip, tone, text, isOpen } = standingOf(view, processor);
   const applied = new Map(received?.applied.map((each) => [each.document_id, each.amount]));
   const columns: Column<CheckoutPart>[] = [
@@ -210,9 +210,7 @@ export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): Part
     content: (
       <div class="stack">
         <p>{text}</p>
-        <Card title="Invoices" flush>
-          <DataTable columns={columns} rows={invoices} labelled nothing="No invoices." caption="Invoices" />
-        </Card>
+        <TableCard title="Invoices" columns={columns} rows={invoices} nothing="No invoices." />
         <Card title="Payment">
           <Facts
             facts={[

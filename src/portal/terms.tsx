@@ -9,24 +9,20 @@ import { PartnerScreen, PartnerVisit } from './route.ts';
 const NOBODY: Seer = { roles: [], limits: null };
 
 export function termsScreen(view: AgreedTerms, visit: PartnerVisit): PartnerScreen {
-  const { frame, menu } = frameOf(visit, '/terms');
   return {
-    ...frame,
+    ...frameOf(visit, '/terms'),
     content: (
-      <>
-        {menu}
-        <div class="stack">
-          <Policies view={view} user={NOBODY} />
-          <div class="columns">
-            <div class="stack">
-              <Agreed view={view} user={NOBODY} />
-            </div>
-            <div class="stack">
-              <Contact partner={view.partner} user={NOBODY} />
-            </div>
+      <div class="stack">
+        <Policies view={view} user={NOBODY} />
+        <div class="columns">
+          <div class="stack">
+            <Agreed view={view} user={NOBODY} />
+          </div>
+          <div class="stack">
+            <Contact partner={view.partner} user={NOBODY} />
           </div>
         </div>
-      </>
+      </div>
     ),
   };
 }

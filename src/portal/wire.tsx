@@ -1,6 +1,6 @@
 /** One wire for several invoices: their sum, and a reference by which cash application finds them. */
 
-import { Card, DataTable, Facts, Figures, Money, owedColumns } from '#console/parts';
+import { Card, Facts, Figures, Money, owedColumns, TableCard } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { creditorReferenceOf, inFours } from '#documents/creditor-reference';
 import { readJointInvoices, readJointReference } from '#documents/joint-references.sql';
@@ -116,15 +116,12 @@ export function wireScreen(
             ),
         )}
         {sum !== undefined && !ach && !wire && <p>Please ask {reader.issuer} for the bank details.</p>}
-        <Card title="Invoices" flush>
-          <DataTable
-            columns={[{ heading: 'Number', cell: numberCell }, ...owedColumns(as_of)]}
-            rows={items}
-            labelled
-            nothing="All of them are settled."
-            caption="Invoices"
-          />
-        </Card>
+        <TableCard
+          title="Invoices"
+          columns={[{ heading: 'Number', cell: numberCell }, ...owedColumns(as_of)]}
+          rows={items}
+          nothing="All of them are settled."
+        />
       </div>
     ),
   };

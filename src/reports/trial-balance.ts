@@ -1,6 +1,5 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
 
-import { Block } from '#blocks';
 import { Transaction } from '#database/transaction';
 import { Amount, compare, groupThousands } from '#values';
 import { Balance, readBalances, readPresentDay } from './balances.sql.ts';
@@ -71,7 +70,7 @@ function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: bool
 }
 
 /** The accounts of each currency. */
-export const trialBlocks = ({ accounts, totals }: TrialBalance): Block[] =>
+export const trialBlocks = ({ accounts, totals }: TrialBalance) =>
   totals.map(({ currency, debit, credit }) => {
     const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
     return {

@@ -66,7 +66,9 @@ describe('an action by its form', () => {
       step: 'preview',
     });
     expect(preview.status).toBe(200);
-    expect(preview.text).toMatch(/INV-2026-000001<\/a><\/td><td><span class="soft">Status.*open.*void/s);
+    expect(preview.text).toMatch(
+      /INV-2026-000001<\/a><\/div><\/td><td data-label="Field"><div class="value"><span class="soft">Status.*open.*void/s,
+    );
     expect(await counts()).toEqual(before);
 
     const done = await finance.post(VOID, { ...sentBack(preview), step: 'confirm' });

@@ -1,5 +1,6 @@
 /** The console's audit and settings: events by filter and page, checkpoints, and nothing secret. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ACTIONS } from '../../src/actions/loaded.ts';
 import {
   checksScreen,
   packsScreen,
@@ -84,9 +85,20 @@ describe('audit events', () => {
   });
 
   test('show a reason like a script as text', async () => {
-    const page = html(auditEventsScreen(await events({ action: 'invoice' }), FINANCE));
+    const page = html(auditEventsScreen(await events({ action: 'invoice' })));
     expect(page).toContain('&lt;script>alert(1)');
     expect(page).not.toContain(SCRIPT);
+  });
+
+  test('say in words what was done, and where it came from if no user is known', async () => {
+    const view = await events({ action: 'invoice' });
+    const [first, ...others] = view.events;
+    const unknown = { ...(first as (typeof others)[number]), by: 'root', os_user: 'root', via: 'job' };
+    const shown = html(auditEventsScreen({ ...view, events: [unknown, ...others] }));
+    expect(shown).toContain(`>${ACTIONS.get('invoice.hold')?.title}</a>`);
+    expect(shown).toContain('>scheduled job</a>');
+    expect(shown).not.toContain('>root</a>');
+    expect(shown).not.toMatch(/<dt>[a-z]+_/);
   });
 });
 

@@ -111,6 +111,12 @@ test('closing without the missing feed issues, leads back to the cockpit, and it
     .toMatch(/1 of 1 sent/);
   const { text } = await finance.get('/console/close/2026-08');
   expect(text).not.toContain('hx-trigger');
+  // The part that is polled has both cards that count e-mails, so that they agree.
+  const polled = text.slice(
+    text.indexOf('id="deliveries"'),
+    text.indexOf('</section></div><section class="card"><header><h2>Proof'),
+  );
+  expect(polled).toMatch(/E-mails.*Sign-off.*1 e-mail sent, none waiting/s);
   expect(text).toContain('/console/actions/books.close?month=2026-08');
 });
 

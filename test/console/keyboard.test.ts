@@ -179,7 +179,9 @@ test('finance asks for a void, and a second person approves it', async () => {
   await finance.page.keyboard.type('INV-2026-000009');
   await finance.press('Enter');
   await finance.heading(/INV-2026-000009/);
-  await finance.enter('Void', 'Void a document', '.');
+  await finance.tabTo('More actions');
+  await finance.press('Enter');
+  await finance.enter('Void', 'Void a document');
   await finance.tabTo('Reason');
   await finance.page.keyboard.type('Sent twice');
   await finance.press('Enter');

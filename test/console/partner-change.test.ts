@@ -82,7 +82,9 @@ describe('a form of a partner', () => {
     const { form, preview } = await changed('partnerId=p-1&section=terms', { paymentTermsDays: '30' });
     expect(fieldsOf(form)).toMatchObject({ paymentTermsDays: '14', legalNote: 'one\ntwo', partnerId: 'p-1' });
     expect(form.text).not.toContain('name="line1"');
-    expect(preview.text).toMatch(/Days to pay<\/span><\/td><td>14<\/td><td><strong>30</);
+    expect(preview.text).toMatch(
+      /Days to pay<\/span>.*data-label="Now"><div class="value">14<.*data-label="Then"><div class="value"><strong>30</,
+    );
     expect(wordsOf(preview)).not.toContain('legal note');
     const done = await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
     expect([done.status, alertOf(done)]).toEqual([200, '']);

@@ -127,7 +127,7 @@ test('terms show policies, clients without secrets, and the changes with who mad
   const cancellation = { window_days: 14, after_window: 'pro_rata', cut: 'kept_by_partner' };
   await books.partners([partner({ payment_terms_days: 45, policies: [{ ...policy, cancellation }, ...policies] })]);
   const terms = await reading((tx) => readPartnerTerms(tx, 'p-1', books.seen()));
-  expect(terms.clients).toMatchObject([{ revoked_at: null, secrets: [null] }]);
+  expect(terms.clients.rows).toMatchObject([{ revoked_at: null, secrets: [{ ends_at: null }] }]);
   const page = html(partnerTermsScreen(terms, FINANCE));
   expect(JSON.stringify(terms)).not.toMatch(/[0-9a-f]{64}/);
   expect(page).not.toContain(secret);

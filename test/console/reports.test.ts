@@ -12,7 +12,7 @@ import type { Scope } from '../../src/people/scope.ts';
 import { readAging as agingReport } from '../../src/reports/aging.ts';
 import { csvOf } from '../../src/sheet.ts';
 import { reckoner } from '../support/program.ts';
-import { type ConsoleBooks, FINANCE, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
+import { type ConsoleBooks, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
 
 let books: ConsoleBooks;
 beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('a reader of some partners', () => {
   test('sees their coverage and lines of the close report, without the totals of all', async () => {
     const coverage = await reading((tx) => readCoverage(tx, {}, books.seen(['p-2'])));
     expect(coverage.coverage.partners.map(({ partner_id }) => partner_id)).toEqual(['p-2']);
-    expect(html(coverageScreen(coverage, FINANCE))).not.toContain('Harbour');
+    expect(html(coverageScreen(coverage))).not.toContain('Harbour');
     const close = await reading((tx) => closeReport.read(tx, {}, books.seen(['p-2'])));
     expect(close.report?.partners.map(({ partner_id }) => partner_id)).toEqual(['p-2']);
     const shown = blocksText(closeReport.blocks(close));
@@ -72,14 +72,14 @@ describe('a reader of some partners', () => {
 
   test('without any partner sees nothing', async () => {
     expect((await aging({}, [])).aging).toMatchObject({ partners: [], documents: [], ties: true });
-    expect(textOf(agingScreen(await aging({}, []), FINANCE))).toContain('Nothing is open on this day.');
+    expect(textOf(agingScreen(await aging({}, [])))).toContain('Nothing is open on this day.');
   });
 });
 
 test('a bucket leads to its documents, in its currency and of its partner', async () => {
   const view = await aging({ bucket: 'days_31_60', currency: 'EUR', partner: 'p-2' });
   expect(view.documents.map(({ number, bucket }) => [number, bucket])).toEqual([['INV-2026-000003', 'days_31_60']]);
-  expect(html(agingScreen(await aging(), FINANCE))).toContain(
+  expect(html(agingScreen(await aging()))).toContain(
     'href="/console/aging?as_of=2026-10-15&amp;partner=p-2&amp;currency=EUR&amp;bucket=days_31_60"',
   );
 });
@@ -101,23 +101,23 @@ test('aging has pages inside each currency, and says how many partners stand abo
   }));
   const others = view.aging.partners.filter(({ currency }) => currency !== 'EUR');
   const many = { ...view, aging: { ...view.aging, partners: [...partners, ...others] as typeof view.aging.partners } };
-  const shown = (after: string | null) => textOf(agingScreen({ ...many, after }, FINANCE)).replaceAll(/\s+/g, ' ');
+  const shown = (after: string | null) => textOf(agingScreen({ ...many, after })).replaceAll(/\s+/g, ' ');
   expect(shown(null)).toContain('partners 1 to 200 of 450');
   expect(shown(null)).toContain('Total of all 450');
   expect(shown('EUR e-1199')).toContain('partners 201 to 400 of 450');
   expect(shown('EUR e-1399')).toContain('partners 401 to 450 of 450');
   // The other currencies are whole on each of these pages.
   for (const { partner_name } of others) expect(shown('EUR e-1399')).toContain(partner_name ?? 'Unknown payers');
-  expect(html(agingScreen(many, FINANCE))).toContain('after=EUR+e-1199');
+  expect(html(agingScreen(many))).toContain('after=EUR+e-1199');
 });
 
 test('a partner named like a script is text on every report', async () => {
   const coverage = await reading((tx) => readCoverage(tx, {}, books.seen()));
   const close = await reading((tx) => closeReport.read(tx, {}, books.seen()));
   const screens = [
-    agingScreen(await aging(), FINANCE),
-    agingScreen(await aging({ partner: 'p-2' }), FINANCE),
-    coverageScreen(coverage, FINANCE),
+    agingScreen(await aging()),
+    agingScreen(await aging({ partner: 'p-2' })),
+    coverageScreen(coverage),
     { content: h(Blocks, { blocks: closeReport.blocks(close) }) } as never,
   ];
   for (const screen of screens) {

@@ -63,13 +63,13 @@ test('finance proposes a hold, is told which field is wrong, and a second person
   await mara.getByLabel('Amount', { exact: true }).first().fill('250.00');
   await mara.getByRole('button', { name: 'Preview' }).click();
   await mara.getByText('nothing is done yet').waitFor();
-  expect(await textOf(mara)).toMatch(/Holds, above an amount, USD\s+250\.00/);
+  expect(await textOf(mara)).toMatch(/Holds, above an amount, USD\s+none\s+250\.00/);
   await mara.getByRole('button', { name: 'Put settings in force' }).click();
   await mara.getByText('Approval requested').first().waitFor();
   expect(await inForce()).toEqual({ above: {}, times: null });
 
   await lee.goto(`${served.url}/console/approvals/1`);
-  expect(await textOf(lee)).toMatch(/Holds, above an amount, USD\s+250\.00/);
+  expect(await textOf(lee)).toMatch(/Holds, above an amount, USD\s+none\s+250\.00/);
   await lee.getByRole('button', { name: 'Approve' }).click();
   await expect.poll(inForce, { timeout: 20_000 }).toEqual({ above: { USD: '250.00' }, times: '2.5' });
 
@@ -78,7 +78,7 @@ test('finance proposes a hold, is told which field is wrong, and a second person
   await mara.getByLabel('Remove').first().check();
   await mara.getByRole('button', { name: 'Preview' }).click();
   await mara.getByText('nothing is done yet').waitFor();
-  expect(await textOf(mara)).toMatch(/Holds, above an amount, USD\s+250\.00/);
+  expect(await textOf(mara)).toMatch(/Holds, above an amount, USD\s+250\.00\s+none/);
 });
 
 test('every account is listed by its name to be mapped, and one without a target stays unmapped', async () => {
@@ -92,7 +92,7 @@ test('every account is listed by its name to be mapped, and one without a target
   await sales.getByLabel('Account in the general ledger').fill('4000 Sales');
   await mara.getByRole('button', { name: 'Preview' }).click();
   await mara.getByText('nothing is done yet').waitFor();
-  expect(await textOf(mara)).toMatch(/General-ledger account 1, account in the general ledger\s+4000 Sales/);
+  expect(await textOf(mara)).toMatch(/General-ledger account 1, account in the general ledger\s+none\s+4000 Sales/);
   await mara.getByRole('button', { name: 'Change the form' }).click();
   await mara.getByText('Sales: 4000 Sales').waitFor();
   await mara.getByText('Bank: not mapped').waitFor();

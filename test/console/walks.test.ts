@@ -165,6 +165,8 @@ describe('with the keyboard alone', () => {
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`/console/invoices/${number}$`));
 
+    await tabTo(page, 'More actions');
+    await page.keyboard.press('Enter');
     await tabTo(page, 'Void');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/console\/actions\/invoice\.void/);

@@ -211,7 +211,6 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
       <DataTable
         columns={columns}
         rows={shown}
-        labelled
         nothing={all ? 'All quotes are matched to the cent.' : 'Nothing is open.'}
         caption="Exceptions"
       />

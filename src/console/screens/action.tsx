@@ -119,6 +119,7 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
         action={actionHref(action.name)}
         token={reader.formToken}
         files={filesOf(action) !== undefined && !edits}
+        hidden={set}
         class="card"
       >
         <div class="in stack">
@@ -134,9 +135,6 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
           )}
           <PartnerNames partners={partners} />
           {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed', FILLED]} />}
-          {Object.entries(set).map(([name, value]) => (
-            <input type="hidden" name={name} value={value} />
-          ))}
           <p class="buttons">
             <button type="submit" class="main" name="step" value="preview">
               Preview
@@ -348,6 +346,7 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
         token={reader.formToken}
         files={filesOf(action) !== undefined}
         id={CONFIRM_FORM}
+        hidden={{ shown: digestOf(preview) }}
       >
         <Kept
           form={form}
@@ -357,7 +356,6 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
             ...(editsSection(form) ? [EDIT] : []),
           ]}
         />
-        <input type="hidden" name="shown" value={digestOf(preview)} />
         <p class="buttons">
           <button type="submit" class={action.danger ? 'main danger' : 'main'} name="step" value="confirm">
             {buttonOf(asked, preview)}

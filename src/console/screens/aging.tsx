@@ -1,13 +1,11 @@
-import { ComponentChildren } from 'preact';
 import { Blocks } from '#console/blocks';
 import {
   addressOf,
   BALANCE,
-  Card,
   Chip,
   Column,
   choiceAsked,
-  DataTable,
+  DayInput,
   DISPUTED,
   Downloads,
   dayAsked,
@@ -16,8 +14,9 @@ import {
   Question,
   Quiet,
   Screen,
-  Seer,
+  TableCard,
   textAsked,
+  Verdict,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { Scope } from '#people/scope';
@@ -26,7 +25,6 @@ import { refuseFutureDay } from '#reports/future-day';
 import { agingDocumentsSheet, agingSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
 import { plural } from '#text';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;
 
@@ -95,29 +93,27 @@ const BUCKET_NAMES: Readonly<Record<ListedAging, string>> = {
   credit: 'Credit',
 };
 
-export function agingScreen(view: AgingView, { user }: { user: Seer }): Screen {
+export function agingScreen(view: AgingView): Screen {
   const { aging, documentsOf } = view;
   const question = { as_of: aging.as_of, ...documentsOf };
   return {
     place: 'aging',
+    tab: PATH,
     title: documentsOf === null ? 'Aging' : titleOf(view),
     ...(documentsOf !== null && { crumbs: [{ name: 'Aging', href: addressOf(PATH, { as_of: aging.as_of }) }] }),
     lead: `as of ${aging.as_of}`,
     actions: <Downloads path={PATH} question={question} />,
     content: (
       <>
-        <ReportsMenu current="aging" user={user} />
         <form class="filters" action={PATH}>
           {Object.entries(documentsOf ?? {}).map(([name, value]) => (
             <input type="hidden" name={name} value={value} />
           ))}
-          <label class="field">
-            As of
-            <input type="date" name="as_of" value={aging.as_of} />
-          </label>
+          <DayInput label="As of" name="as_of" value={aging.as_of} />
           <button type="submit">Show</button>
-          <Verdict good={aging.ties}>{aging.ties ? 'ties to the journal' : 'does not tie to the journal'}</Verdict>
-          {aging.preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+          <Verdict good={aging.ties} preliminary={aging.preliminary}>
+            {aging.ties ? 'ties to the journal' : 'does not tie to the journal'}
+          </Verdict>
         </form>
         <div class="stack">
           {!aging.ties && (
@@ -133,10 +129,6 @@ export function agingScreen(view: AgingView, { user }: { user: Seer }): Screen {
     ),
   };
 }
-
-export const Verdict = ({ good, children }: { good: boolean; children: ComponentChildren }) => (
-  <Chip tone={good ? 'good' : 'bad'}>{children}</Chip>
-);
 
 function titleOf({ aging, documentsOf }: AgingView) {
   const { partner, currency, bucket } = documentsOf ?? {};
@@ -212,7 +204,7 @@ function Currency({ asOf, all, begin, total }: CurrencyProps) {
     ),
   ];
   return (
-    <Card
+    <TableCard
       title={currency}
       note={
         <>
@@ -220,30 +212,25 @@ function Currency({ asOf, all, begin, total }: CurrencyProps) {
           <Shares total={total} />
         </>
       }
-      flush
+      columns={columns}
+      rows={rows}
+      nothing="Nothing is open."
+      foot={
+        <tr>
+          <td>{isPart ? `Total of all ${all.length}` : 'Total'}</td>
+          {SUMS.map((column) => (
+            <td class="num" data-label={SUM_NAMES[column]}>
+              {linked(total, column)}
+            </td>
+          ))}
+        </tr>
+      }
     >
-      <DataTable
-        columns={columns}
-        rows={rows}
-        labelled
-        nothing="Nothing is open."
-        caption={`Aging in ${currency}`}
-        foot={
-          <tr>
-            <td>{isPart ? `Total of all ${all.length}` : 'Total'}</td>
-            {SUMS.map((column) => (
-              <td class="num" data-label={SUM_NAMES[column]}>
-                {linked(total, column)}
-              </td>
-            ))}
-          </tr>
-        }
-      />
       <Pager
         first={begin === 0 ? null : addressOf(PATH, { as_of: asOf })}
         next={next === null ? null : addressOf(PATH, { as_of: asOf, after: next })}
       />
-    </Card>
+    </TableCard>
   );
 }
 
@@ -253,19 +240,18 @@ function Documents({ view, question }: { view: AgingView; question: Question }) 
   const shown = documents.slice(begin, begin + PAGE);
   const next = begin + PAGE < documents.length ? (shown.at(-1)?.number ?? null) : null;
   return (
-    <Card title={plural(documents.length, 'document')} note="by number" flush>
-      <DataTable
-        columns={DOCUMENT_COLUMNS}
-        rows={shown}
-        labelled
-        nothing="No documents of this kind are open on this day."
-        caption="Open documents"
-      />
+    <TableCard
+      title={plural(documents.length, 'document')}
+      note="by number"
+      columns={DOCUMENT_COLUMNS}
+      rows={shown}
+      nothing="No documents of this kind are open on this day."
+    >
       <Pager
         first={after === null ? null : addressOf(PATH, question)}
         next={next === null ? null : addressOf(PATH, { ...question, after: next })}
       />
-    </Card>
+    </TableCard>
   );
 }
 

@@ -5,24 +5,18 @@ import { digestOf } from '#actions/consequence';
 import { Preview } from '#actions/run';
 import { PAST, statusOf } from '#approvals/requests';
 import { PreviewedChange, RequestRow, readApprovers, readRequests } from '#approvals/requests.sql';
-import { addressOf, Card, DataTable, Form, Instant, Marks, Money, PageUser, Screen } from '#console/parts';
+import { addressOf, Card, Facts, Form, Instant, Joined, Marks, PageUser, Screen, TableCard } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { readRowsNumbered } from '#documents/rows-to-correct.sql';
 import { refuse } from '#errors/refusals';
 import { ListedRequest, partnersOf, requestMark } from '#lists/approvals';
+import { Amount } from '#money';
 import { readPartnerNames } from '#partners/partners.sql';
 import { Scope } from '#people/scope';
-import { changeColumns, Effect, pageOf, ReportText, Thing } from './effect.tsx';
+import { capitalized } from '#text';
+import { Amounts, changeColumns, Effect, pageOf, ReportText, Thing } from './effect.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
-
-const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
-  amounts.map(({ amount, currency }, at) => (
-    <>
-      {at > 0 && ', '}
-      <Money amount={amount} currency={currency} />
-    </>
-  ));
 
 export type ApprovalView = Readonly<{
   request: ListedRequest;
@@ -73,19 +67,13 @@ async function thingsIn(tx: Transaction, { input }: RequestRow): Promise<Things>
   ];
 }
 
-const Linked = ({ title, links }: { title: string; links: Things }) =>
-  links.length === 0 ? null : (
-    <>
-      <dt>{title}</dt>
-      <dd>
-        {links.map((each, at) => (
-          <>
-            {at > 0 && ', '}
-            <Thing {...each} />
-          </>
-        ))}
-      </dd>
-    </>
+const linked = (links: Things) =>
+  links.length > 0 && (
+    <Joined>
+      {links.map((each) => (
+        <Thing {...each} />
+      ))}
+    </Joined>
   );
 
 export function approvalScreen(
@@ -103,49 +91,38 @@ export function approvalScreen(
     content: (
       <div class="narrow stack">
         <Card title={`Request ${request_id}`}>
-          <dl class="facts">
-            <Linked
-              title={partners.size === 1 ? 'Partner' : 'Partners'}
-              links={[...partners].map(([id, name]) => ({ of: name, href: pageOf(`partner ${id}`) }))}
-            />
-            <Linked title="About" links={things} />
-            <dt>Requested by</dt>
-            <dd>
-              {requester}, <Instant at={request.requested_at} />
-            </dd>
-            {inputInWords(actionOf(request).input, request.input).map((words) => (
-              <>
-                <dt>{words.slice(0, words.indexOf(': '))}</dt>
-                <dd>{words.slice(words.indexOf(': ') + 2)}</dd>
-              </>
-            ))}
-            {request.reason !== null && !('reason' in (request.input as object)) && (
-              <>
-                <dt>Reason</dt>
-                <dd>{request.reason}</dd>
-              </>
-            )}
-            {request.decision === null || request.decided_at === null ? (
-              <>
-                <dt>Expires</dt>
-                <dd>
-                  <Instant at={request.expires_at} />
-                </dd>
-                <dt>May approve</dt>
-                <dd>
-                  {approvers.map(({ login }) => login).join(', ') || 'no one yet: an administrator can grant the role'}
-                </dd>
-              </>
-            ) : (
-              <>
-                <dt>{`${PAST[request.decision].charAt(0).toUpperCase()}${PAST[request.decision].slice(1)} by`}</dt>
-                <dd>
-                  {request.decided_by}, <Instant at={request.decided_at} />
-                  {request.decision_reason !== null && `: ${request.decision_reason}`}
-                </dd>
-              </>
-            )}
-          </dl>
+          <Facts
+            facts={[
+              [
+                partners.size === 1 ? 'Partner' : 'Partners',
+                linked([...partners].map(([id, name]) => ({ of: name, href: pageOf(`partner ${id}`) }))),
+              ],
+              ['About', linked(things)],
+              ['Requested by', by(requester, request.requested_at)],
+              ...inputInWords(actionOf(request).input, request.input).map(
+                (words) => [words.slice(0, words.indexOf(': ')), words.slice(words.indexOf(': ') + 2)] as const,
+              ),
+              ['Reason', 'reason' in (request.input as object) ? null : request.reason],
+              ...(request.decision === null || request.decided_at === null
+                ? ([
+                    ['Expires', <Instant at={request.expires_at} />],
+                    [
+                      'May approve',
+                      approvers.map(({ login }) => login).join(', ') ||
+                        'no one yet: an administrator can grant the role',
+                    ],
+                  ] as const)
+                : ([
+                    [
+                      capitalized(`${PAST[request.decision]} by`),
+                      <>
+                        {by(request.decided_by, request.decided_at)}
+                        {request.decision_reason !== null && `: ${request.decision_reason}`}
+                      </>,
+                    ],
+                  ] as const)),
+            ]}
+          />
         </Card>
         {refused !== undefined && <p class="problem">{`It can no longer be done: ${refused}`}</p>}
         {now !== undefined && digestOf(now) === request.preview_hash ? (
@@ -156,17 +133,17 @@ export function approvalScreen(
         ) : (
           <>
             {now !== undefined && <Outdated asked={preview.changes} now={now.changes} />}
-            <Card title="What the requester saw" note={<Amounts amounts={preview.amounts} />} flush>
-              <DataTable
-                columns={changeColumns('When requested')}
-                rows={preview.changes}
-                nothing="No figures would change."
-                caption="Changes"
-              />
+            <TableCard
+              title="What the requester saw"
+              note={<Amounts amounts={preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency))} />}
+              columns={changeColumns('When requested')}
+              rows={preview.changes}
+              nothing="No figures would change."
+            >
               <div class="in">
                 <ReportText text={preview.text} />
               </div>
-            </Card>
+            </TableCard>
           </>
         )}
         {status === 'waiting' && (isOwn || mayApprove) && (
@@ -176,6 +153,12 @@ export function approvalScreen(
     ),
   };
 }
+
+const by = (login: string | null, at: string) => (
+  <>
+    {login}, <Instant at={at} />
+  </>
+);
 
 /** What differs between the effect that was requested and the effect that the action would have now. */
 function Outdated({ asked, now }: { asked: readonly PreviewedChange[]; now: readonly PreviewedChange[] }) {
@@ -191,14 +174,12 @@ function Outdated({ asked, now }: { asked: readonly PreviewedChange[]; now: read
       <p class="problem">
         It would do something else now than when it was requested, so it cannot be approved. Request it again.
       </p>
-      <Card title="What changed since" flush>
-        <DataTable
-          columns={changeColumns('When requested', 'Now')}
-          rows={rows}
-          nothing="Only what it starts from."
-          caption="What changed since it was requested"
-        />
-      </Card>
+      <TableCard
+        title="What changed since"
+        columns={changeColumns('When requested', 'Now')}
+        rows={rows}
+        nothing="Only what it starts from."
+      />
     </>
   );
 }

@@ -1,25 +1,26 @@
 import { ComponentChildren } from 'preact';
+import { ACTIONS } from '#actions/loaded';
 import {
   addressOf,
-  Card,
   Column,
-  DataTable,
+  DayInput,
   dayAsked,
   Instant,
   idAsked,
   inWords,
   Pager,
   Screen,
-  Seer,
+  sourceOf,
+  TableCard,
   textAsked,
 } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
+import { fieldWords } from '#field-names';
 import { periodGiven } from '#lists/list';
 import { lastDay } from '#month';
-import { plural } from '#text';
+import { capitalized, plural } from '#text';
 import { Filter, ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
-import { AuditMenu } from './audit-menu.tsx';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
 
@@ -67,25 +68,22 @@ const later = (day: string | undefined, least: string | null) =>
 const earlier = (day: string | undefined, most: string | null) =>
   day === undefined || (most !== null && day > most) ? most : day;
 
-export function auditEventsScreen(
-  { filter, events, actions, next }: AuditEventsView,
-  { user }: { user: Seer },
-): Screen {
+export function auditEventsScreen({ filter, events, actions, next }: AuditEventsView): Screen {
   const { action, by, subject, from, to, before } = filter;
   const question = { action, by, subject, from, to };
   return {
     place: 'audit',
+    tab: PATH,
     title: 'Audit',
     content: (
       <>
-        <AuditMenu current="events" user={user} />
         <form class="filters" action={PATH}>
           <label class="field">
             Action
             <input name="action" value={action ?? ''} list="actions" placeholder="invoice.void" />
             <datalist id="actions">
               {actions.map((each) => (
-                <option value={each} />
+                <option value={each}>{titleOf(each)}</option>
               ))}
             </datalist>
           </label>
@@ -97,28 +95,30 @@ export function auditEventsScreen(
             By
             <input name="by" value={by ?? ''} size={12} />
           </label>
-          <label class="field">
-            From (UTC)
-            <input type="date" name="from" value={from ?? ''} />
-          </label>
-          <label class="field">
-            To
-            <input type="date" name="to" value={to ?? ''} />
-          </label>
+          <DayInput label="From (UTC)" name="from" value={from ?? ''} />
+          <DayInput label="To" name="to" value={to ?? ''} />
           <button type="submit">Filter</button>
         </form>
-        <Card title={plural(events.length, 'event')} note="latest first" flush>
-          <DataTable columns={COLUMNS} rows={events} labelled nothing="No events match." caption="Audit events" />
+        <TableCard
+          title={plural(events.length, 'event')}
+          note="latest first"
+          columns={COLUMNS}
+          rows={events}
+          nothing="No events match."
+        >
           <Pager
             first={before === null ? null : addressOf(PATH, question)}
             next={next === null ? null : addressOf(PATH, { ...question, before: next })}
             names={['Newest', 'Older']}
           />
-        </Card>
+        </TableCard>
       </>
     ),
   };
 }
+
+/** The title of the action, or the words of its name. */
+const titleOf = (action: string) => ACTIONS.get(action)?.title ?? capitalized(action.replaceAll(/[._]/g, ' '));
 
 const COLUMNS: readonly Column<ListedEvent>[] = [
   {
@@ -131,14 +131,14 @@ const COLUMNS: readonly Column<ListedEvent>[] = [
   },
   {
     heading: 'Action',
-    cell: ({ action }) => <a href={addressOf(PATH, { action })}>{action}</a>,
+    cell: ({ action }) => <a href={addressOf(PATH, { action })}>{titleOf(action)}</a>,
   },
   { heading: 'Subject', cell: (event) => <Subject event={event} /> },
   {
     heading: 'By',
     cell: ({ by, os_user, host, via }) => (
       <>
-        <a href={addressOf(PATH, { by })}>{by}</a>
+        <a href={addressOf(PATH, { by })}>{by === os_user ? sourceOf({ via }) : by}</a>
         <details class="small">
           <summary>Technical</summary>
           {`${os_user} on ${host}, by ${via}`}
@@ -173,7 +173,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
     <dl class="facts small">
       {entries.map(([name, value]) => (
         <>
-          <dt>{name}</dt>
+          <dt>{fieldWords(name)}</dt>
           <dd>{shown(value)}</dd>
         </>
       ))}
@@ -183,7 +183,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
   if (isPlain) return facts;
   return (
     <details>
-      <summary>{entries.length === 1 ? entries[0]?.[0] : plural(entries.length, 'detail')}</summary>
+      <summary>{entries.length === 1 ? fieldWords(entries[0]?.[0] ?? '') : plural(entries.length, 'detail')}</summary>
       {facts}
     </details>
   );

@@ -1,7 +1,7 @@
 import { EXPORT_KINDS } from '#audit/export';
 import { CHECKS_IN_ALL, ExportInput, ExportResult, PACK_HOURS, PACKS_KEPT, VerifyResult } from '#audit/tasks';
 import { AuditTask, readTasks } from '#audit/tasks.sql';
-import { Card, Chip, Column, DataTable, Form, Instant, Meter, None, PageUser } from '#console/parts';
+import { Card, Chip, Column, Form, Instant, liveAt, Meter, None, PageUser, TableCard } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { isInPeriod } from '#people/scope';
@@ -19,16 +19,6 @@ export const readPackTasks = (tx: Transaction): Promise<AuditTask[]> =>
   readTasks(tx, { kind: 'export', limit: PACKS_SHOWN });
 
 const isUnderWay = (task: AuditTask | undefined) => task !== undefined && task.finished_at === null && !task.is_lost;
-
-/** Polls this part of the page while a task runs. */
-const liveAt = (path: string, id: string) => ({
-  'hx-get': `/console${path}`,
-  'hx-trigger': 'every 2s',
-  'hx-select': `#${id}`,
-  'hx-swap': 'outerHTML',
-  // Links inside the polled part must load whole pages.
-  'hx-disinherit': '*',
-});
 
 // --- Verify ---
 
@@ -74,7 +64,7 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
   const progress = task?.progress ?? 0;
   const failed = checks.filter(({ differences }) => differences > 0).length;
   return (
-    <div id="verify" class="stack" {...(underWay ? liveAt(CHECKS_PATH, 'verify') : {})}>
+    <div id="verify" class="stack" {...(underWay ? liveAt(`/console${CHECKS_PATH}`, 'verify') : {})}>
       <Card
         title={underWay ? 'Verify is under way' : 'Verify'}
         note={underWay && `${progress} of ${CHECKS_IN_ALL} checks, started by ${task?.login ?? 'the nightly job'}`}
@@ -111,15 +101,14 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
         {task?.problem && <p class="problem">{`The last run has no result: ${task.problem}`}</p>}
       </Card>
       {checks.length > 0 && task !== undefined && (
-        <Card
+        <TableCard
           title={
             failed === 0 ? `${plural(checks.length, 'check')} passed` : `${plural(failed, 'check')} found differences`
           }
           note={task.finished_at !== null && <Instant at={task.finished_at} />}
-          flush
-        >
-          <DataTable columns={checkColumns} rows={checks} nothing="" caption="Checks" />
-        </Card>
+          columns={checkColumns}
+          rows={checks}
+        />
       )}
     </div>
   );
@@ -212,17 +201,16 @@ export function MadePacks({ tasks, path, now }: { tasks: readonly AuditTask[]; p
       finished_at === null ||
       (now - Date.parse(finished_at) < PACK_HOURS * 3_600_000 && (result === null || ++made <= PACKS_KEPT)),
   );
-  const live = shown.some(isUnderWay) ? liveAt(path, 'packs') : {};
+  const live = shown.some(isUnderWay) ? liveAt(`/console${path}`, 'packs') : {};
   return (
     <div id="packs" {...live}>
       {shown.length > 0 && (
-        <Card
+        <TableCard
           title="Recent packs"
           note={`the latest ${PACKS_KEPT} are kept, each for ${PACK_HOURS} hours, by the server that made them`}
-          flush
-        >
-          <DataTable columns={packColumns} rows={shown} labelled nothing="" caption="Recent packs" />
-        </Card>
+          columns={packColumns}
+          rows={shown}
+        />
       )}
     </div>
   );

@@ -3,7 +3,7 @@
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '#audit/export';
 import { AuditTask } from '#audit/tasks.sql';
 import { ChangeLog } from '#console/change-log';
-import { Card, Chip, Column, DataTable, Form, Instant, monthAsked, PageUser, Screen } from '#console/parts';
+import { Card, Chip, Column, Form, Instant, MonthInput, monthAsked, PageUser, Screen, TableCard } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
@@ -19,7 +19,6 @@ import {
   readVerifyRuns,
   VerifyFinding,
 } from './audit.sql.ts';
-import { AuditMenu } from './audit-menu.tsx';
 import { MadePacks, mayGet, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';
 
 // --- Checks ---
@@ -47,38 +46,33 @@ export function checksScreen({ runs, others, findings, task }: ChecksView, { rea
   const [last] = runs;
   return {
     ...AUDIT,
+    tab: '/console/audit/checks',
     lead: last === undefined ? 'the nightly checks have not run yet' : outcomeOf(last),
     content: (
-      <>
-        <AuditMenu current="checks" />
-        <div class="columns">
-          <div class="stack">
-            <Verify task={task} reader={reader} />
-            {task === undefined && (
-              <Card
-                title="Findings of the latest run"
-                note={last !== undefined && <Instant at={last.finished_at} />}
-                flush
-              >
-                <DataTable
-                  columns={FINDINGS}
-                  rows={findings}
-                  nothing={last === undefined ? 'The nightly checks have not run yet.' : 'All checks passed.'}
-                  caption="Findings"
-                />
-              </Card>
-            )}
-          </div>
-          <div class="stack">
-            <Card title="Runs of verify" note="latest first" flush>
-              <DataTable columns={RUNS} rows={runs} nothing="None yet." caption="Runs of verify" />
-            </Card>
-            <Card title="Other jobs" note="the latest run of each" flush>
-              <DataTable columns={JOBS} rows={others} nothing="No other jobs have run yet." caption="Other jobs" />
-            </Card>
-          </div>
+      <div class="columns">
+        <div class="stack">
+          <Verify task={task} reader={reader} />
+          {task === undefined && (
+            <TableCard
+              title="Findings of the latest run"
+              note={last !== undefined && <Instant at={last.finished_at} />}
+              columns={FINDINGS}
+              rows={findings}
+              nothing={last === undefined ? 'The nightly checks have not run yet.' : 'All checks passed.'}
+            />
+          )}
         </div>
-      </>
+        <div class="stack">
+          <TableCard title="Runs of verify" note="latest first" columns={RUNS} rows={runs} nothing="None yet." />
+          <TableCard
+            title="Other jobs"
+            note="the latest run of each"
+            columns={JOBS}
+            rows={others}
+            nothing="No other jobs have run yet."
+          />
+        </div>
+      </div>
     ),
   };
 }
@@ -120,14 +114,12 @@ const JOBS: readonly Column<Run>[] = [
 
 export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
   ...AUDIT,
+  tab: '/console/audit/settings',
   lead: 'changes of the settings',
   content: (
-    <>
-      <AuditMenu current="settings" />
-      <Card title={plural(events.length, 'change')} note="as read from settings.json">
-        <ChangeLog events={events} nothing="No settings are recorded yet." />
-      </Card>
-    </>
+    <Card title={plural(events.length, 'change')} note="as read from settings.json">
+      <ChangeLog events={events} nothing="No settings are recorded yet." />
+    </Card>
   ),
 });
 
@@ -171,10 +163,10 @@ export function packsScreen(view: PacksView, { reader }: { reader: PageUser }): 
   const { month } = view;
   return {
     ...AUDIT,
+    tab: '/console/audit/packs',
     lead: month === null ? 'no packs yet' : `packs of ${monthName(month)}`,
     content: (
       <>
-        <AuditMenu current="packs" user={reader} />
         {month === null ? (
           <p class="nothing">
             {reader.limits === null
@@ -193,18 +185,7 @@ export function packsScreen(view: PacksView, { reader }: { reader: PageUser }): 
 function Everything({ months, reader }: { months: readonly ClosedMonth[]; reader: PageUser }) {
   const year = wholeYear(months);
   if (year === undefined) return null;
-  const choice = (name: string, label: string, selected: Month) => (
-    <label class="field">
-      {label}
-      <select name={name}>
-        {months.map((each) => (
-          <option value={each.month} selected={each.month === selected}>
-            {monthName(each.month)}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const closed = months.map(({ month }) => month);
   return (
     <Card title="Everything, for an audit">
       <p>
@@ -212,10 +193,9 @@ function Everything({ months, reader }: { months: readonly ClosedMonth[]; reader
         months, with the balances at their end; and SHA256SUMS over all manifests.
         {months.some((each) => !each.books_closed) && ' Months whose books are open are preliminary.'}
       </p>
-      <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="filters">
-        <input type="hidden" name="kind" value="all" />
-        {choice('month', 'From', year[0])}
-        {choice('to', 'To', year[1])}
+      <Form action={`/console${PACKS_PATH}`} token={reader.formToken} hidden={{ kind: 'all' }} class="filters">
+        <MonthInput months={closed} value={year[0]} label="From" />
+        <MonthInput months={closed} value={year[1]} name="to" label="To" />
         <button type="submit" class="main">
           Make
         </button>
@@ -233,9 +213,7 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
     {
       heading: 'Make it',
       cell: (kind) => (
-        <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="inline">
-          <input type="hidden" name="kind" value={kind} />
-          <input type="hidden" name="month" value={month} />
+        <Form action={`/console${PACKS_PATH}`} token={reader.formToken} hidden={{ kind, month }} class="inline">
           <select name="format" aria-label={`Format of ${kind}`}>
             {exportFormats(kind).map((format) => (
               <option value={format}>{format}</option>
@@ -249,16 +227,7 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
   return (
     <>
       <form class="filters" action="/console/audit/packs">
-        <label class="field">
-          Month
-          <select name="month">
-            {months.map((each) => (
-              <option value={each.month} selected={each.month === month}>
-                {monthName(each.month)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <MonthInput months={months.map((each) => each.month)} value={month} />
         <button type="submit">Show</button>
         <Chip tone={shown?.books_closed ? 'good' : 'warn'}>
           {shown?.books_closed ? 'books closed' : 'books open: preliminary'}
@@ -267,9 +236,7 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
       <div class="stack">
         <MadePacks tasks={tasks} path={`${PACKS_PATH}/${month}`} now={now} />
         <Everything months={months} reader={reader} />
-        <Card title="Packs" flush>
-          <DataTable columns={columns} rows={EXPORT_KINDS} labelled nothing="" caption="Packs" />
-        </Card>
+        <TableCard title="Packs" columns={columns} rows={EXPORT_KINDS} />
         <Card title="What every pack has besides its data">
           <ul class="ticks plain">
             <li>manifest.json with the SHA-256, size and number of rows of every file</li>

@@ -55,10 +55,11 @@ function Apply({
 }: Cash & { numbers: readonly string[]; accepts: ToDo | null }) {
   if (!mayApply({ user, payment })) return <span />;
   return (
-    <Form action={actionHref('payment.apply')} token={reader.formToken}>
-      {Object.entries(accepts?.input ?? { paymentId: String(payment.payment_id), numbers }).map(([name, value]) =>
-        [value].flat().map((each) => <input type="hidden" name={name} value={each} />),
-      )}
+    <Form
+      action={actionHref('payment.apply')}
+      token={reader.formToken}
+      hidden={accepts?.input ?? { paymentId: String(payment.payment_id), numbers }}
+    >
       <button type="submit" name="step" value="preview" aria-label={`Apply to ${numbers.join(', ')}`}>
         Apply
       </button>
@@ -150,9 +151,8 @@ export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
     <Card title="Open items" note={q === undefined ? payersInWords(payers) : `found by “${q}”`} flush>
       {may ? (
         // A single form keeps ticks and values during a further search.
-        <Form action={page} token={reader.formToken}>
+        <Form action={page} token={reader.formToken} hidden={{ paymentId: String(payment.payment_id) }}>
           <Find q={q} />
-          <input type="hidden" name="paymentId" value={payment.payment_id} />
           {table}
           {items.length > 0 && <Submit payment={payment} choices={choices} />}
         </Form>
@@ -316,8 +316,12 @@ export function Payer({ choices: { payers }, payment, user, reader }: Cash & { c
   if (!mayDo(user, 'payment.assign', partner_id)) return null;
   return (
     <Card title={partner_id === null ? 'Set the payer' : 'Correct the payer'}>
-      <Form action={actionHref('payment.assign')} token={reader.formToken} class="filters">
-        <input type="hidden" name="paymentId" value={payment_id} />
+      <Form
+        action={actionHref('payment.assign')}
+        token={reader.formToken}
+        hidden={{ paymentId: String(payment_id) }}
+        class="filters"
+      >
         <label class="field">
           Partner
           <input name="partnerId" list="payers" autocomplete="off" required />

@@ -7,6 +7,7 @@ import { readCheckpoints } from '#log/checkpoints.sql';
 import { readNoteOf } from '#log/signatures.sql';
 import { checkpointTitle, closedBy, factsOf } from '#log/text';
 import { CheckpointLetter, readCheckpointLetters } from '#reports/checkpoint-letters.sql';
+import { capitalized } from '#text';
 
 const PATH = '/console/audit/checkpoints';
 
@@ -39,10 +40,9 @@ export async function readCheckpoint(tx: Transaction, size: string): Promise<Che
 
 export function checkpointScreen({ checkpoint, previous, note }: CheckpointView): Screen {
   const { closes, root, taken_at, signed, cosigned_by, stamped_at, stamped_by, letter, to } = checkpoint;
-  const title = checkpointTitle(checkpoint);
   return {
     place: 'audit',
-    title: title.charAt(0).toUpperCase() + title.slice(1),
+    title: capitalized(checkpointTitle(checkpoint)),
     crumbs: [{ name: 'Checkpoints', href: PATH }],
     content: (
       <div class="stack">

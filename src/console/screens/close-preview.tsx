@@ -160,13 +160,16 @@ function Close({
   if (!due) return <p class="soft">The month can be closed once it has ended in every partner's time zone.</p>;
   const { doubts, empty } = feeds === undefined ? { doubts: [], empty: false } : undecidedFeeds(feeds);
   return (
-    <Form action={actionHref('month.close')} token={reader.formToken}>
-      <input type="hidden" name="month" value={month} />
-      {acceptedBy(doubts).map(([field, id]) => (
-        <input type="hidden" name={field} value={id} />
-      ))}
-      {empty && <input type="hidden" name="allowEmpty" value="yes" />}
-      <input type="hidden" name="shown" value={digestOf(figures)} />
+    <Form
+      action={actionHref('month.close')}
+      token={reader.formToken}
+      hidden={{
+        month,
+        ...acceptedBy(doubts),
+        ...(empty && { allowEmpty: 'yes' }),
+        shown: digestOf(figures),
+      }}
+    >
       <p class="buttons">
         <button type="submit" class="main" name="step" value="confirm">
           {approvers.length > 0 && 'Request approval: '}
@@ -184,10 +187,9 @@ function accepting(doubts: readonly Doubt[]) {
   return isMissing ? ` without ${plural(doubts.length, 'feed')}` : ` and accept ${plural(doubts.length, 'doubt')}`;
 }
 
-const acceptedBy = (doubts: readonly Doubt[]): (readonly [field: string, partnerId: string])[] => [
-  ...new Map(
-    doubts
-      .map(({ kind, partner_id }) => [kind === 'missing' ? 'without' : 'acceptFeed', partner_id] as const)
-      .map((each) => [each.join(' '), each]),
-  ).values(),
-];
+function acceptedBy(doubts: readonly Doubt[]) {
+  const of = (isMissing: boolean) => [
+    ...new Set(doubts.filter(({ kind }) => (kind === 'missing') === isMissing).map(({ partner_id }) => partner_id)),
+  ];
+  return { without: of(true), acceptFeed: of(false) };
+}

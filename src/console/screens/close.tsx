@@ -10,9 +10,11 @@ import {
   addressOf,
   Card,
   Chip,
+  Facts,
   Icon,
   Instant,
   InvoiceLink,
+  liveAt,
   Meter,
   Money,
   mayDo,
@@ -363,29 +365,28 @@ function Closed({ report, view, user }: ClosedProps) {
   const inReport = <a href={addressOf('/console/reports/close', { month: report.month })}>the report lists all</a>;
   return (
     <div class="stack">
-      <section class="card">
-        <header>
-          <h2>Issued</h2>
-          <p>
-            {`${plural(report.invoices, 'invoice')}, ${plural(report.credit_notes, 'credit note')}, ${plural(report.statements, 'statement')} from ${plural(report.entries, 'row')}`}
-          </p>
-        </header>
-        <div class="in">
-          <Totals
-            totals={Object.entries(report.totals).map(([currency, { invoiceAmount }]) => ({
-              currency,
-              invoice_amount: invoiceAmount,
-            }))}
-          />
-        </div>
-      </section>
+      <Card
+        title="Issued"
+        note={`${plural(report.invoices, 'invoice')}, ${plural(report.credit_notes, 'credit note')}, ${plural(report.statements, 'statement')} from ${plural(report.entries, 'row')}`}
+      >
+        <Totals
+          totals={Object.entries(report.totals).map(([currency, { invoiceAmount }]) => ({
+            currency,
+            invoice_amount: invoiceAmount,
+          }))}
+        />
+      </Card>
       <div class="columns">
         <div class="stack">
           <Blocks blocks={changesBlocks(report, LISTED)} />
           {report.partners.length === 0 && <p class="nothing">No documents were issued.</p>}
         </div>
         <div class="stack">
-          <div id="deliveries" {...(pending > 0 && liveAt(report.month))}>
+          <div
+            id="deliveries"
+            class="stack"
+            {...(pending > 0 && liveAt(`/console/close/${report.month}`, 'deliveries'))}
+          >
             <Card title="E-mails" note={`${counted(sent)} of ${counted(sent + pending + unfinished)} sent`}>
               <div class="stack">
                 <Meter
@@ -416,31 +417,22 @@ function Closed({ report, view, user }: ClosedProps) {
                 </More>
               </div>
             </Card>
+            {view.signOff !== null && (
+              <SignOffCard month={report.month} signOff={view.signOff} deliveries={report.deliveries} user={user} />
+            )}
           </div>
-          {view.signOff !== null && (
-            <SignOffCard month={report.month} signOff={view.signOff} deliveries={report.deliveries} user={user} />
-          )}
           <Card title="Proof">
-            <dl class="facts">
-              <dt>Checkpoint</dt>
-              <dd>
-                {size === null ? 'none' : <a href={`/console/audit/checkpoints/${size}`}>{plural(size, 'fact')}</a>}
-              </dd>
-              <dt>Issued on</dt>
-              <dd>{report.issued_on}</dd>
-              {approvalsOf(report).map((each) => (
-                <>
-                  <dt>Approvals</dt>
-                  <dd>{each}</dd>
-                </>
-              ))}
-              {report.program !== null && (
-                <>
-                  <dt>Program</dt>
-                  <dd>{report.program}</dd>
-                </>
-              )}
-            </dl>
+            <Facts
+              facts={[
+                [
+                  'Checkpoint',
+                  size === null ? 'none' : <a href={`/console/audit/checkpoints/${size}`}>{plural(size, 'fact')}</a>,
+                ],
+                ['Issued on', report.issued_on],
+                ...approvalsOf(report).map((each) => ['Approvals', each] as const),
+                ['Program', report.program],
+              ]}
+            />
           </Card>
           {report.no_activity.length > 0 && (
             <Card title="Without rows" note={plural(report.no_activity.length, 'partner')}>
@@ -460,15 +452,5 @@ function Closed({ report, view, user }: ClosedProps) {
     </div>
   );
 }
-
-/** Polls this part of the page while e-mails are being sent. */
-const liveAt = (month: Month) => ({
-  'hx-get': `/console/close/${month}`,
-  'hx-trigger': 'every 2s',
-  'hx-select': '#deliveries',
-  'hx-swap': 'outerHTML',
-  // Links inside the polled part must load whole pages.
-  'hx-disinherit': '*',
-});
 
 const toneOf = (status: string): Tone => (status === 'failed' ? 'bad' : 'warn');

@@ -4,19 +4,19 @@
 
 import {
   addressOf,
-  Card,
   Chip,
   Column,
   choiceAsked,
-  DataTable,
+  DayInput,
   Downloads,
   dayAsked,
   None,
   Pager,
   PartnerLink,
   Screen,
-  Seer,
+  TableCard,
   textAsked,
+  Verdict,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { readPartnerNames } from '#partners/partners.sql';
@@ -27,8 +27,6 @@ import { refuseFutureDay } from '#reports/future-day';
 import { coverageSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
 import { Month, plural } from '#values';
-import { Verdict } from './aging.tsx';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
@@ -85,23 +83,20 @@ export async function readCoverageSheet(
 
 type Line = Coverage['partners'][number];
 
-export function coverageScreen(view: CoverageView, { user }: { user: Seer }): Screen {
+export function coverageScreen(view: CoverageView): Screen {
   const { coverage, asOf, today, gapsOnly } = view;
   const { months, gaps, books_open } = coverage;
   const question = { as_of: asOf, only: gapsOnly ? 'gaps' : undefined };
   return {
     place: 'aging',
+    tab: PATH,
     title: 'Coverage',
     lead: months.length === 0 ? 'no month is closed yet' : `${months[0]} to ${months.at(-1)}`,
     actions: <Downloads path={PATH} question={{ as_of: asOf }} />,
     content: (
       <>
-        <ReportsMenu current="coverage" user={user} />
         <form class="filters" action={PATH}>
-          <label class="field">
-            Months closed by
-            <input type="date" name="as_of" value={asOf ?? today} />
-          </label>
+          <DayInput label="Months closed by" name="as_of" value={asOf ?? today} />
           <label class="field">
             Partners
             <select name="only">
@@ -147,23 +142,18 @@ function Matrix({
   ];
   const left = coverage.months.length - months.length;
   return (
-    <Card
+    <TableCard
       title={plural(listed, 'partner')}
       note={left > 0 && `the last ${MONTHS_SHOWN} months; the file also has ${plural(left, 'earlier month')}`}
-      flush
+      columns={columns}
+      rows={coverage.partners}
+      nothing={gapsOnly ? 'No partners have gaps.' : 'There are no partners.'}
     >
-      <DataTable
-        columns={columns}
-        rows={coverage.partners}
-        labelled
-        nothing={gapsOnly ? 'No partners have gaps.' : 'There are no partners.'}
-        caption="Documents by partner and month"
-      />
       <Pager
         first={after === undefined ? null : addressOf(PATH, question)}
         next={next === null ? null : addressOf(PATH, { ...question, after: next })}
       />
-    </Card>
+    </TableCard>
   );
 }
 

@@ -2,7 +2,7 @@
 import { Change } from '#actions/consequence';
 import { Preview } from '#actions/run';
 import { Blocks, Emails } from '#console/blocks';
-import { Card, Column, DataTable, inOneLine, Money } from '#console/parts';
+import { Card, Column, DataTable, inOneLine, Joined, Money } from '#console/parts';
 import { fieldWords } from '#field-names';
 import { Amount } from '#money';
 
@@ -26,8 +26,8 @@ export const Thing = ({ of, href = pageOf(of) }: { of: string; href?: string | u
 export const changeColumns = (now: string, then = 'Then'): readonly Column<Change>[] => [
   { heading: 'What', cell: ({ of }) => <Thing of={of} /> },
   { heading: 'Field', cell: ({ field }) => <span class="soft">{fieldWords(field)}</span> },
-  { heading: now, cell: ({ before }) => before ?? <span class="soft">none</span> },
-  { heading: then, cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
+  { heading: now, cell: ({ before }) => before || <span class="soft">none</span> },
+  { heading: then, cell: ({ after }) => <strong>{after || 'none'}</strong> },
 ];
 
 /** What an action would do: what its report shows, who must approve it, and whom it would write to. */
@@ -63,10 +63,10 @@ export function Effect({ preview }: { preview: Preview }) {
 /** Sentences, each line of its own. */
 export const ReportText = ({ text }: { text: string }) => <p class="report">{inOneLine(text)}</p>;
 
-const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
-  amounts.map((each, at) => (
-    <>
-      {at > 0 && ', '}
+export const Amounts = ({ amounts }: { amounts: readonly Amount[] }) => (
+  <Joined>
+    {amounts.map((each) => (
       <Money amount={each.toString()} currency={each.currency} />
-    </>
-  ));
+    ))}
+  </Joined>
+);

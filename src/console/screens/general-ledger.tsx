@@ -1,12 +1,11 @@
 /** The exported journals and files of each month, and the months that are not exported yet. */
 
-import { ActionLink, Card, Chip, Column, DataTable, Instant, Money, Screen, Seer, Tone } from '#console/parts';
+import { ActionLink, Card, Chip, Column, Instant, Money, Screen, Seer, TableCard, Tone } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { ListedExport, readExports, readUnexported } from '#general-ledger/exports.sql';
 import { isInPeriod } from '#people/scope';
 import { Month, monthName, plural } from '#values';
-import { ReportsMenu } from './reports-menu.tsx';
 
 type GeneralLedgerView = Readonly<{
   exports: readonly ListedExport[];
@@ -101,6 +100,7 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
   const months = [...new Set(exports.map(({ month }) => month))];
   return {
     place: 'aging',
+    tab: '/console/reports/general-ledger',
     title: 'General ledger',
     lead: 'exports by month',
     actions: (
@@ -117,37 +117,30 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
       </>
     ),
     content: (
-      <>
-        <ReportsMenu current="general-ledger" user={user} />
-        <div class="stack">
-          {waiting.length > 0 && (
-            <Card title="To export" note={`${plural(waiting.length, 'month')} with closed books`}>
-              <p>
-                {waiting.map((month, at) => (
-                  <>
-                    {at > 0 && ' '}
-                    <ActionLink user={user} action="gl.export" partner={null} input={{ month }} tone="small">
-                      {monthName(month)}
-                    </ActionLink>
-                  </>
-                ))}
-              </p>
-            </Card>
-          )}
-          {months.map((month) => (
-            <Card title={monthName(month)} flush>
-              <DataTable
-                columns={columnsFor(user)}
-                rows={exports.filter((each) => each.month === month)}
-                labelled
-                nothing=""
-                caption={`Journals of ${monthName(month)}`}
-              />
-            </Card>
-          ))}
-          {exports.length === 0 && <p class="nothing">No months have been exported for the general ledger.</p>}
-        </div>
-      </>
+      <div class="stack">
+        {waiting.length > 0 && (
+          <Card title="To export" note={`${plural(waiting.length, 'month')} with closed books`}>
+            <p>
+              {waiting.map((month, at) => (
+                <>
+                  {at > 0 && ' '}
+                  <ActionLink user={user} action="gl.export" partner={null} input={{ month }} tone="small">
+                    {monthName(month)}
+                  </ActionLink>
+                </>
+              ))}
+            </p>
+          </Card>
+        )}
+        {months.map((month) => (
+          <TableCard
+            title={monthName(month)}
+            columns={columnsFor(user)}
+            rows={exports.filter((each) => each.month === month)}
+          />
+        ))}
+        {exports.length === 0 && <p class="nothing">No months have been exported for the general ledger.</p>}
+      </div>
     ),
   };
 }

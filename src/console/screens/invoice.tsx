@@ -1,17 +1,6 @@
 import { documentFacts, linesBlocks } from '#actions/invoice/show';
 import { Blocks } from '#console/blocks';
-import {
-  ActionLink,
-  addressOf,
-  Card,
-  Figures,
-  Marks,
-  Money,
-  MoreActions,
-  RareAction,
-  Screen,
-  Seer,
-} from '#console/parts';
+import { Actions, addressOf, Card, Figures, Marks, Money, RareAction, Screen, Seer } from '#console/parts';
 import { Visit } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
@@ -22,7 +11,7 @@ import { settledWithoutCash } from '#documents/settled';
 import { refuse } from '#errors/refusals';
 import { standingOf } from '#lists/invoices';
 import { isInPeriod, isInScope } from '#people/scope';
-import { Amount, monthName } from '#values';
+import { Amount, capitalized, monthName } from '#values';
 
 type InvoiceView = Readonly<{
   document: DocumentRow;
@@ -56,66 +45,57 @@ export async function readInvoice(
   return { document, history: await readHistory(tx, document.document_id), dispute, today };
 }
 
-function actsOn(
-  { document, status, held_at, amount_paid, purpose }: DocumentRow,
-  dispute: OpenDispute | null,
-): [action: string, name: string][] {
-  const isCarried = purpose === 'opening';
-  if (status === 'void') return isCarried ? [] : [['invoice.rerun', 'Reissue']];
-  const open = status === 'open' && document === 'invoice';
-  const ofInvoice: [string, string][] = [
-    ['payment.record', 'Record payment'],
-    ['invoice.credit', 'Credit'],
-    dispute === null ? ['dispute.open', 'Dispute'] : ['dispute.close', 'Close dispute'],
-  ];
-  const unpaid: [string, string][] = [
-    ['invoice.rerun', 'Reissue'],
-    ['invoice.void', 'Void'],
-  ];
-  return [
-    ...(open ? ofInvoice : []),
-    held_at === null ? ['invoice.hold', 'Hold'] : ['invoice.release', 'Release'],
-    ...(isCarried
-      ? []
-      : ([
-          ['invoice.resend', 'Resend'],
-          ['invoice.delivered', 'Delivered by portal'],
-        ] satisfies [string, string][])),
-    ...(isCarried || /[1-9]/.test(amount_paid) ? [] : unpaid),
-  ];
-}
-
 /** What the form of a payment already knows. */
 const receivedFor = ({ number, balance, currency }: DocumentRow, receivedOn: string) => ({
   ...{ number, currency, amount: text(balance, currency), receivedOn },
 });
 
-function rareActionsOn(row: DocumentRow): RareAction[] {
-  const { document, status, number, partner_id: partner } = row;
-  if (status === 'void' || document === 'statement') return [];
-  const isThere = (amount: string) => /[1-9]/.test(amount);
-  const rare = (action: string, name: string, input: Readonly<Record<string, string>> = { number }): RareAction => ({
+/** In the order of their use. */
+function actionsOn(row: DocumentRow, dispute: OpenDispute | null, today: string): RareAction[] {
+  const { document, status, number, partner_id: partner, purpose } = row;
+  const act = (action: string, name: string, input: RareAction['input'] = { number }): RareAction => ({
     ...{ action, name, partner, input },
   });
+  const when = (is: boolean, ...actions: RareAction[]) => (is ? actions : []);
+  const isCarried = purpose === 'opening';
+  const rerun = act('invoice.rerun', 'Reissue');
+  if (status === 'void') return when(!isCarried, rerun);
+  const isThere = (amount: string) => /[1-9]/.test(amount);
+  const isHeld = row.held_at !== null;
   const isOpen = status === 'open';
-  const isUsable = isOpen && row.held_at === null;
-  const reverse = row.purpose === 'opening' ? [rare('opening.reverse', 'Reverse', { numbers: number })] : [];
-  if (document === 'credit_note') {
-    return [
-      ...reverse,
-      ...(isUsable ? [rare('credit.apply', 'Apply to an invoice', { creditNote: number })] : []),
-      ...(isUsable ? [rare('credit.refund', 'Record a refund')] : []),
-      rare('credit.unapply', 'Unapply from an invoice', { creditNote: number }),
-      rare('credit.refund_returned', 'A refund came back'),
-    ];
-  }
+  const [isNote, isInvoice] = [document === 'credit_note', document === 'invoice'];
   return [
-    ...reverse,
-    ...(isOpen ? [rare('credit.apply', 'Apply credit'), rare('invoice.write_off', 'Write off')] : []),
-    ...(isThere(row.credited) || isThere(row.credit_applied) ? [rare('credit.unapply', 'Take back credit')] : []),
-    ...(isThere(row.written_off) ? [rare('invoice.write_off_undone', 'Undo the write-off')] : []),
-    ...(isOpen ? [rare('invoice.link_rotate', 'Replace the link of its payment page')] : []),
-    ...(row.payment_link === null ? [] : [rare('invoice.link_revoke', 'Revoke the link of its payment page')]),
+    ...when(isHeld, act('invoice.release', 'Release')),
+    ...when(
+      isOpen && isInvoice,
+      act('payment.record', 'Record payment', receivedFor(row, today)),
+      act('invoice.credit', 'Credit'),
+      dispute === null ? act('dispute.open', 'Dispute') : act('dispute.close', 'Close dispute'),
+    ),
+    ...when(
+      isNote && isOpen && !isHeld,
+      act('credit.apply', 'Apply to an invoice', { creditNote: number }),
+      act('credit.refund', 'Record a refund'),
+    ),
+    ...when(!isCarried, act('invoice.resend', 'Resend')),
+    ...when(!isHeld, act('invoice.hold', 'Hold')),
+    ...when(!isCarried, act('invoice.delivered', 'Delivered by portal')),
+    ...when(isOpen && isInvoice, act('credit.apply', 'Apply credit')),
+    ...when(
+      isNote,
+      act('credit.unapply', 'Unapply from an invoice', { creditNote: number }),
+      act('credit.refund_returned', 'A refund came back'),
+    ),
+    ...when(
+      isInvoice && (isThere(row.credited) || isThere(row.credit_applied)),
+      act('credit.unapply', 'Take back credit'),
+    ),
+    ...when(isInvoice && isThere(row.written_off), act('invoice.write_off_undone', 'Undo the write-off')),
+    ...when(isInvoice && isOpen, act('invoice.link_rotate', 'Replace the link of its payment page')),
+    ...when(isInvoice && row.payment_link !== null, act('invoice.link_revoke', 'Revoke the link of its payment page')),
+    ...when(isCarried && document !== 'statement', act('opening.reverse', 'Reverse', { numbers: number })),
+    ...when(isInvoice && isOpen, act('invoice.write_off', 'Write off')),
+    ...when(!isCarried && !isThere(row.amount_paid), rerun, act('invoice.void', 'Void')),
   ];
 }
 
@@ -133,20 +113,8 @@ export function invoiceScreen(
     title: `${documentTitle(row.document)} ${number}`,
     crumbs: [{ name: 'Invoices', href: '/console/invoices' }],
     lead: <Marks marks={standingOf({ ...row, disputed: dispute !== null }, today)} />,
-    actions: [
-      ...actsOn(row, dispute).map(([action, name]) => (
-        <ActionLink
-          user={user}
-          action={action}
-          partner={row.partner_id}
-          input={action === 'payment.record' ? receivedFor(row, today) : { number }}
-          tone={action === 'invoice.void' ? 'danger' : undefined}
-        >
-          {name}
-        </ActionLink>
-      )),
-      <MoreActions user={user} actions={rareActionsOn(row)} />,
-    ],
+    // What is settled needs nothing.
+    actions: <Actions user={user} actions={actionsOn(row, dispute, today)} main={row.status !== 'paid'} />,
     content: (
       <div class="columns">
         <div class="stack">
@@ -235,7 +203,7 @@ function figuresOf(row: DocumentRow): (readonly [string, string])[] {
       ...used.filter(isThere),
     ];
   }
-  const settled = settledWithoutCash(row).map(({ label, amount }) => [capital(label), amount.toString()] as const);
+  const settled = settledWithoutCash(row).map(({ label, amount }) => [capitalized(label), amount.toString()] as const);
   return [
     ['Balance', row.balance],
     ['Amount due', row.amount_due],
@@ -243,8 +211,6 @@ function figuresOf(row: DocumentRow): (readonly [string, string])[] {
     ['Paid', row.amount_paid],
   ];
 }
-
-const capital = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** The history, with hashes, ids and host names folded below it. */
 function History({ row, history }: { row: DocumentRow; history: readonly HistoryLine[] }) {
@@ -261,7 +227,7 @@ function History({ row, history }: { row: DocumentRow; history: readonly History
           <li>
             <time dateTime={at}>{minute(at)}</time>
             <span>
-              {capital(says) + afterwords(more)}
+              {capitalized(says) + afterwords(more)}
               {by?.claimed_by && <span class="soft">{` · ${by.claimed_by}`}</span>}
             </span>
           </li>

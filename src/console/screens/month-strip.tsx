@@ -47,15 +47,8 @@ export function MonthStrip({ closed, open, shown, earlier, isEarlier }: MonthStr
             <a href={`/console/close/${earlier}`}>Earlier</a>
           </li>
         )}
-        {tiles.map(({ month, totals, tone, state }) => (
-          <MonthTile
-            month={month}
-            current={month === shown}
-            tone={tone}
-            state={state}
-            totals={totals}
-            currencies={currencies}
-          />
+        {tiles.map((tile) => (
+          <MonthTile {...tile} current={tile.month === shown} currencies={currencies} />
         ))}
         {isEarlier && (
           <li>
@@ -74,14 +67,7 @@ function MonthTile({
   state,
   totals,
   currencies,
-}: {
-  month: Month;
-  current: boolean;
-  tone: string;
-  state: string;
-  totals: ShownMonth['totals'];
-  currencies: readonly string[];
-}) {
+}: ShownMonth & Readonly<{ current: boolean; tone: string; state: string; currencies: readonly string[] }>) {
   const shown = currencies.flatMap((currency) => totals.find((each) => each.currency === currency) ?? []);
   return (
     <li>

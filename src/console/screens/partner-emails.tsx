@@ -21,15 +21,10 @@ export async function readPartnerEmails(
 }
 
 export function partnerEmailsScreen({ partner, view }: PartnerEmailsView, { user }: { user: Seer }): Screen {
-  const { frame, path, menu } = partnerFrame(partner, '/emails');
+  const { frame, path } = partnerFrame(partner, '/emails');
   return {
     ...frame,
     actions: <ListDownloads view={view} path={path} />,
-    content: (
-      <>
-        {menu}
-        <ListPage view={view} path={path} user={user} />
-      </>
-    ),
+    content: <ListPage view={view} path={path} user={user} />,
   };
 }

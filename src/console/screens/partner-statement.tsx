@@ -1,7 +1,7 @@
 import { ComponentChildren } from 'preact';
 import { ActionContext } from '#actions/action';
 import { Blocks } from '#console/blocks';
-import { ActionLink, addressOf, Chip, Downloads, dayAsked, Screen, Seer } from '#console/parts';
+import { ActionLink, addressOf, DayInput, Downloads, dayAsked, Screen, Seer, Verdict } from '#console/parts';
 import { ConsoleFile } from '#console/route';
 import { Transaction } from '#database/transaction';
 import { lastDay, Month, monthBefore } from '#month';
@@ -11,7 +11,6 @@ import { AccountStatement, activityBlocks, readAccountStatement } from '#reports
 import { refuseFutureDay } from '#reports/future-day';
 import { statementSheet } from '#reports/sheets';
 import { Sheet } from '#sheet';
-import { Verdict } from './aging.tsx';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
 type StatementQuestion = Readonly<Partial<Record<'from' | 'as_of', string>>>;
@@ -71,7 +70,7 @@ function Send({ partner, statement, user }: PartnerStatementView & { user: Seer 
 
 export function partnerStatementScreen({ partner, statement }: PartnerStatementView, { user }: { user: Seer }): Screen {
   const { ties, preliminary } = statement;
-  const { frame, path, menu } = partnerFrame(partner, '/statement');
+  const { frame, path } = partnerFrame(partner, '/statement');
   return {
     ...frame,
     actions: (
@@ -82,10 +81,10 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
     ),
     content: (
       <>
-        {menu}
         <StatementPeriod path={path} statement={statement}>
-          <Verdict good={ties}>{ties ? 'equals the open items' : 'differs from the open items'}</Verdict>
-          {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+          <Verdict good={ties} preliminary={preliminary}>
+            {ties ? 'equals the open items' : 'differs from the open items'}
+          </Verdict>
         </StatementPeriod>
         <div class="stack">
           <Accounts statement={statement} />
@@ -119,14 +118,8 @@ export function StatementPeriod({
     <>
       <p class="printed">{`Account statement, ${from} to ${as_of}`}</p>
       <form class="filters" action={path}>
-        <label class="field">
-          From
-          <input type="date" name="from" value={from} />
-        </label>
-        <label class="field">
-          To
-          <input type="date" name="as_of" value={as_of} />
-        </label>
+        <DayInput label="From" name="from" value={from} />
+        <DayInput label="To" name="as_of" value={as_of} />
         <button type="submit">Show</button>
         <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
           {before}

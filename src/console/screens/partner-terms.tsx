@@ -1,42 +1,34 @@
-import { Environment } from '#config/environment';
 import { Settings } from '#config/settings';
 import { ChangeLog } from '#console/change-log';
+import { consoleHref, ListTable, ListView, readList } from '#console/list';
 import {
   ActionLink,
   Card,
   Chip,
   Column,
-  DataTable,
   Facts,
   MoreActions,
   None,
   RareAction,
   Screen,
   Seer,
+  TableCard,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
+import { clients } from '#lists/clients';
 import { Webhook, webhookOf, withoutSecrets } from '#partner-events/webhook';
 import { readWebhooks } from '#partner-events/webhooks.sql';
 import { cancellationText, WITHOUT_TERMS } from '#partners/cancellation';
 import { readPartnerChanges } from '#partners/changes';
-import { readClients } from '#partners/clients.sql';
 import { cutRateText } from '#partners/cut-rate';
 import { ALWAYS, Arrangement, PartnerView as Partner, readArrangements } from '#partners/partners.sql';
 import { paymentTermsText } from '#partners/payment-terms';
+import { Installation } from '#people/audit-events';
 import { ChangeEvent } from '#people/audit-events.sql';
 import { Scope } from '#people/scope';
-import { plural } from '#text';
+import { names, plural } from '#text';
 import { readInactivePolicies } from './partner.sql.ts';
 import { ChangeLink, partnerFrame, readPartnerInScope } from './partner.tsx';
-
-type Client = Readonly<{
-  client_id: string;
-  created_at: string;
-  revoked_at: string | null;
-  last_used_at: string | null;
-  /** When each valid secret expires, or null if it does not. */
-  secrets: readonly (string | null)[];
-}>;
 
 /** What was agreed with a partner. */
 export type AgreedTerms = Readonly<{
@@ -48,7 +40,7 @@ export type AgreedTerms = Readonly<{
 
 type PartnerTermsView = AgreedTerms &
   Readonly<{
-    clients: readonly Client[];
+    clients: ListView;
     webhook: Webhook | null;
     changes: readonly ChangeEvent[];
   }>;
@@ -67,17 +59,13 @@ export const readAgreedTerms = async (
 export async function readPartnerTerms(
   tx: Transaction,
   partnerId: string,
-  { environment, ...seen }: { scope: Scope; environment: Environment; settings: Settings },
+  { scope, today, ...context }: Installation & Readonly<{ scope: Scope; today: string }>,
 ): Promise<PartnerTermsView> {
-  const agreed = await readAgreedTerms(tx, partnerId, seen);
-  const clients = await readClients(tx, { partnerId, now: environment.now().toISO() });
+  const agreed = await readAgreedTerms(tx, partnerId, { scope, settings: context.settings });
   const [webhook] = await readWebhooks(tx, partnerId);
   return {
     ...agreed,
-    clients: clients.map(({ client_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
-      ...{ client_id, created_at, revoked_at, last_used_at },
-      secrets: live_secrets.map(({ ends_at }) => ends_at),
-    })),
+    clients: await readList(tx, clients, { partner: partnerId }, { scope, period: null, today, context }),
     webhook: webhook === undefined ? null : { ...webhookOf(webhook), url: withoutSecrets(webhook.url ?? '') },
     changes: await readPartnerChanges(tx, partnerId),
   };
@@ -85,25 +73,21 @@ export async function readPartnerTerms(
 
 export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: Seer }): Screen {
   const { partner, changes } = view;
-  const { frame, menu } = partnerFrame(partner, '/terms');
   return {
-    ...frame,
+    ...partnerFrame(partner, '/terms').frame,
     content: (
-      <>
-        {menu}
-        <div class="columns">
-          <div class="stack">
-            <Policies view={view} user={user} />
-            <Card title="Changes" note="latest first">
-              <ChangeLog events={changes} nothing="No changes are recorded." />
-            </Card>
-          </div>
-          <div class="stack">
-            <Agreed view={view} user={user} />
-            <Clients view={view} user={user} />
-          </div>
+      <div class="columns">
+        <div class="stack">
+          <Policies view={view} user={user} />
+          <Card title="Changes" note="latest first">
+            <ChangeLog events={changes} nothing="No changes are recorded." />
+          </Card>
         </div>
-      </>
+        <div class="stack">
+          <Agreed view={view} user={user} />
+          <Clients view={view} user={user} />
+        </div>
+      </div>
     ),
   };
 }
@@ -120,7 +104,7 @@ export const Agreed = ({ view, user }: Shown) => (
 );
 
 export const Policies = ({ view, user }: Shown) => (
-  <Card
+  <TableCard
     title="Policies"
     note={plural(view.partner.policies.length, 'policy', 'policies')}
     actions={
@@ -131,16 +115,10 @@ export const Policies = ({ view, user }: Shown) => (
         Add a policy
       </ActionLink>
     }
-    flush
-  >
-    <DataTable
-      columns={policyColumns(view, user)}
-      rows={view.partner.policies}
-      labelled
-      nothing="No policies."
-      caption="Policies"
-    />
-  </Card>
+    columns={policyColumns(view, user)}
+    rows={view.partner.policies}
+    nothing="No policies."
+  />
 );
 
 type Policy = Partner['policies'][number];
@@ -271,7 +249,7 @@ function webhookActions({ webhook, partner: { partner_id: partnerId } }: Partner
 }
 
 function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
-  const { clients, webhook, partner } = view;
+  const { webhook, partner } = view;
   const { partner_id: partnerId } = partner;
   return (
     <Card
@@ -284,44 +262,18 @@ function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
           <MoreActions user={user} actions={webhookActions(view)} />
         </>
       }
+      flush
     >
-      <div class="stack">
-        {clients.length === 0 && <p class="soft">No API clients.</p>}
-        <ul class="ticks plain">
-          {clients.map(({ client_id, created_at, revoked_at, last_used_at, secrets }) => (
-            <li>
-              <div>
-                <code class="hash">{client_id}</code>
-                <p class="soft">{`made ${created_at.slice(0, 10)}, ${usedOn(last_used_at)}${endsOf(secrets)}`}</p>
-                {revoked_at === null && (
-                  <p>
-                    <ActionLink
-                      {...{ user, action: 'client.rotate', partner: partnerId, tone: 'plain' }}
-                      input={{ clientId: client_id }}
-                    >
-                      New secret
-                    </ActionLink>{' '}
-                    <ActionLink
-                      {...{ user, action: 'client.revoke', partner: partnerId, tone: 'plain' }}
-                      input={{ clientId: client_id }}
-                    >
-                      Revoke
-                    </ActionLink>
-                  </p>
-                )}
-              </div>
-              {revoked_at === null ? (
-                <Chip tone={secrets.length > 0 ? 'good' : 'warn'}>{plural(secrets.length, 'valid secret')}</Chip>
-              ) : (
-                <Chip>{`revoked ${revoked_at.slice(0, 10)}`}</Chip>
-              )}
-            </li>
-          ))}
-        </ul>
-        {webhook !== null && (
+      <ListTable
+        {...{ view: view.clients, user, path: '/console/settings/clients', hrefOf: consoleHref }}
+        face={names('client_id used secrets_mark')}
+        nothing="No API clients."
+      />
+      {webhook !== null && (
+        <div class="in">
           <Facts
             facts={[
-              ['Webhook', webhook.url === '' ? null : webhook.url],
+              ['Webhook', webhook.url],
               [
                 'State',
                 <Chip tone={webhook.state === 'active' ? 'good' : webhook.state === 'failing' ? 'warn' : 'bad'}>
@@ -332,15 +284,8 @@ function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
               ['Last failure', webhook.last_failure],
             ]}
           />
-        )}
-      </div>
+        </div>
+      )}
     </Card>
   );
 }
-
-const usedOn = (at: string | null) => (at === null ? 'never used' : `last used ${at.slice(0, 10)}`);
-
-const endsOf = (secrets: readonly (string | null)[]) => {
-  const ends = secrets.filter((each) => each !== null).map((each) => each.slice(0, 10));
-  return ends.length === 0 ? '' : `, ${ends.length === 1 ? 'a secret expires' : 'secrets expire'} ${ends.join(', ')}`;
-};

@@ -8,7 +8,6 @@ import {
   Card,
   Chip,
   Column,
-  DataTable,
   Facts,
   InvoiceLink,
   Money,
@@ -17,6 +16,7 @@ import {
   owedColumns,
   Screen,
   Seer,
+  TableCard,
   Tabs,
 } from '#console/parts';
 import { Transaction } from '#database/transaction';
@@ -85,6 +85,12 @@ export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
       place: 'partners' as const,
       title: partner.name,
       crumbs: [{ name: 'Partners', href: '/console/partners' }],
+      tabs: (
+        <Tabs
+          label={`About ${partner.name}`}
+          tabs={TABS.map(([each, name]) => ({ name, href: `${path}${each}`, current: each === tab }))}
+        />
+      ),
       lead: (
         <>
           {[partner.partner_id, partner.currency, partner.time_zone].join(' · ')}{' '}
@@ -93,20 +99,13 @@ export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
       ),
     },
     path: `${path}${tab}`,
-    menu: (
-      <Tabs
-        label={`About ${partner.name}`}
-        tabs={TABS.map(([each, name]) => ({ name, href: `${path}${each}`, current: each === tab }))}
-      />
-    ),
   };
 }
 
 export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): Screen {
   const { partner } = view;
-  const { frame, menu } = partnerFrame(partner, '');
   return {
-    ...frame,
+    ...partnerFrame(partner, '').frame,
     actions: (
       <>
         <a class="button" href={addressOf('/console/invoices', { partner: partner.partner_id })}>
@@ -142,20 +141,17 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
       </>
     ),
     content: (
-      <>
-        {menu}
-        <div class="stack">
-          <Balances view={view} />
-          <div class="columns">
-            <OpenItems view={view} />
-            <div class="stack">
-              <Contact partner={partner} user={user} />
-              <Waiting view={view} user={user} />
-              {(partner.parent != null || view.children.length > 0) && <Family view={view} user={user} />}
-            </div>
+      <div class="stack">
+        <Balances view={view} />
+        <div class="columns">
+          <OpenItems view={view} />
+          <div class="stack">
+            <Contact partner={partner} user={user} />
+            <Waiting view={view} user={user} />
+            {(partner.parent != null || view.children.length > 0) && <Family view={view} user={user} />}
           </div>
         </div>
-      </>
+      </div>
     ),
   };
 }
@@ -171,15 +167,13 @@ export const ChangeLink = ({ user, partner, section }: { user: Seer; partner: Pa
 );
 
 const Balances = ({ view: { balances, as_of } }: { view: PartnerOverview }) => (
-  <Card title="Balance" note={`as of ${as_of}`} flush>
-    <DataTable
-      columns={BALANCE_COLUMNS}
-      rows={balances}
-      labelled
-      nothing="Nothing is open."
-      caption="Balance by currency"
-    />
-  </Card>
+  <TableCard
+    title="Balance"
+    note={`as of ${as_of}`}
+    columns={BALANCE_COLUMNS}
+    rows={balances}
+    nothing="Nothing is open."
+  />
 );
 
 const BALANCE_COLUMNS = [...balanceColumns('Unapplied cash'), amountColumn('Balance', 'net', { bare: true })];
@@ -195,21 +189,20 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
     ...owedColumns(as_of),
   ];
   return (
-    <Card title="Open items" note={plural(items.length, 'document')} flush>
-      <DataTable
-        columns={columns}
-        rows={items.slice(0, LISTED)}
-        labelled
-        nothing="All documents are settled."
-        caption="Open items"
-      />
+    <TableCard
+      title="Open items"
+      note={plural(items.length, 'document')}
+      columns={columns}
+      rows={items.slice(0, LISTED)}
+      nothing="All documents are settled."
+    >
       {items.length > LISTED && (
         <div class="pager">
           <span />
           <a href={addressOf('/console/aging', { partner: partner.partner_id })}>{`All ${items.length}`}</a>
         </div>
       )}
-    </Card>
+    </TableCard>
   );
 }
 

@@ -1,22 +1,9 @@
 /** The receipts that need a decision, each with suggested documents and the reasons. */
 import { Settings } from '#config/settings';
-import {
-  ActionLink,
-  addressOf,
-  Chip,
-  Money,
-  MoreActions,
-  Pager,
-  Screen,
-  Seer,
-  seesAll,
-  Tabs,
-  textAsked,
-} from '#console/parts';
+import { ActionLink, addressOf, Chip, Money, MoreActions, Pager, Screen, Seer, textAsked } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { describeExceptions, EXCEPTION_NAMES, ListedException } from '#payments/exceptions';
 import { readExceptions } from '#payments/exceptions.sql';
-import { periodOf } from '#people/roles';
 import { Scope } from '#people/scope';
 import { plural } from '#text';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
@@ -45,21 +32,6 @@ export async function readPayments(
 
 const PATH = '/console/payments';
 
-const PaymentTabs = ({ current, user }: { current: 'decide' | 'all' | 'lines'; user: Seer }) =>
-  periodOf(user) === null && (
-    <Tabs
-      label="Payments"
-      tabs={[
-        { name: 'To decide', href: PATH, current: current === 'decide' },
-        { name: 'All payments', href: `${PATH}/all`, current: current === 'all' },
-        ...(seesAll(user) ? [{ name: 'Bank lines', href: `${PATH}/lines`, current: current === 'lines' }] : []),
-      ]}
-    />
-  );
-
-export const AllPaymentsTab = ({ user }: { user: Seer }) => <PaymentTabs current="all" user={user} />;
-export const BankLinesTab = ({ user }: { user: Seer }) => <PaymentTabs current="lines" user={user} />;
-
 export const PaymentActions = ({ user }: { user: Seer }) => (
   <>
     <ActionLink user={user} action="payment.record" partner={null}>
@@ -82,11 +54,11 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
   return {
     place: 'payments',
     title: 'Payments',
+    tab: PATH,
     lead: total === 0 ? 'nothing to decide' : `${plural(total, 'receipt')} to decide`,
     actions: <PaymentActions user={user} />,
     content: (
       <>
-        <PaymentTabs current="decide" user={user} />
         <div class="stack">
           {exceptions.map((exception) => (
             <Receipt exception={exception} />

@@ -5,12 +5,11 @@ import { rowClass } from '#console/list';
 import {
   actionHref,
   addressOf,
-  Card,
   Chip,
   Column,
   choiceAsked,
-  DataTable,
   Form,
+  Joined,
   Money,
   mayDo,
   None,
@@ -18,6 +17,7 @@ import {
   PageUser,
   Screen,
   Seer,
+  TableCard,
   Tabs,
   textAsked,
 } from '#console/parts';
@@ -26,7 +26,7 @@ import { Transaction } from '#database/transaction';
 import { FINDING_KINDS, QueueKind } from '#findings/finding';
 import { scopeOf, User } from '#people/roles';
 import { isInScope } from '#people/scope';
-import { plural } from '#text';
+import { capitalized, plural } from '#text';
 import { approvalHref } from './approvals.tsx';
 
 const WHOSE = ['mine', 'nobody'] as const;
@@ -192,22 +192,19 @@ const columnsFor = (
           />
         )}
         <WorkLink item={item} user={user} />
+        <span class="line soft">{item.reason}</span>
       </span>
     ),
   },
   {
     heading: 'Partner',
-    cell: ({ partners }) =>
-      partners.map(({ id, name }, index) => (
-        <>
-          {index > 0 && ', '}
+    cell: ({ partners }) => (
+      <Joined>
+        {partners.map(({ id, name }) => (
           <a href={`/console/partners/${encodeURIComponent(id)}`}>{name}</a>
-        </>
-      )),
-  },
-  {
-    heading: 'Why',
-    cell: ({ reason }) => <span class="soft wrap">{reason}</span>,
+        ))}
+      </Joined>
+    ),
   },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {
@@ -235,17 +232,14 @@ function Assignee({
 }) {
   const isMine = assignee?.login === view.login;
   const mayAssign = mayDo(user, 'work.assign', whoseOf(partners));
+  const { queue = '', whose = '', after = '' } = view;
+  const hidden = { to: isMine ? '' : view.login, queue, whose, after };
   return (
     <div class="assignee">
       {assignee !== null && <span title={assignee.login}>{isMine ? 'you' : assignee.name}</span>}
       {assignee === null && !mayAssign && <None />}
       {mayAssign && (
-        <Form action={QUEUE} token={reader.formToken} class="inline">
-          <input type="hidden" name="item" value={item} />
-          <input type="hidden" name="to" value={isMine ? '' : view.login} />
-          <input type="hidden" name="queue" value={view.queue ?? ''} />
-          <input type="hidden" name="whose" value={view.whose ?? ''} />
-          <input type="hidden" name="after" value={view.after ?? ''} />
+        <Form action={QUEUE} token={reader.formToken} hidden={{ ...hidden, item }} class="inline">
           <button type="submit" class="small" aria-label={`${isMine ? 'Give back' : 'Take'} ${item}`}>
             {isMine ? 'Give back' : 'Take'}
           </button>
@@ -257,8 +251,6 @@ function Assignee({
     </div>
   );
 }
-
-const nameOf = (kind: string) => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 
 export const queueHref = ({ queue, whose, after, tick }: QueueQuestion): string =>
   addressOf(QUEUE, { queue, whose, after, tick });
@@ -280,7 +272,7 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
         <Tabs
           label="Kinds"
           tabs={(['all', ...FINDING_KINDS] as const).map((each) => ({
-            name: nameOf(each),
+            name: capitalized(each),
             count: counts[each],
             href: queueHref({ queue: each === 'all' ? '' : each, whose }),
             current: each === (queue ?? 'all'),
@@ -295,17 +287,17 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
             current: each === (whose ?? 'all'),
           }))}
         />
-        <Card title={plural(listed, 'item')} note="oldest first" flush>
-          <DataTable
-            columns={columnsFor(view, seen)}
-            rows={items}
-            nothing={
-              whose === undefined
-                ? 'Nothing to do. Items appear here when they need a person.'
-                : 'Nothing here. Items assigned to others, or to no one, are in the other lists.'
-            }
-            caption="Work queue"
-          />
+        <TableCard
+          title={plural(listed, 'item')}
+          note="oldest first"
+          columns={columnsFor(view, seen)}
+          rows={items}
+          nothing={
+            whose === undefined
+              ? 'Nothing to do. Items appear here when they need a person.'
+              : 'Nothing here. Items assigned to others, or to no one, are in the other lists.'
+          }
+        >
           {mayDo(seen.user, 'work.assign', []) && items.length > 0 && (
             <form id={CHOSEN} action={actionHref('work.assign')} class="buttons in">
               <a class="button small" href={queueHref({ queue, whose, after, tick: 'page' })}>
@@ -323,7 +315,7 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
             first={after === undefined ? null : queueHref({ queue, whose })}
             next={next === null ? null : queueHref({ queue, whose, after: next })}
           />
-        </Card>
+        </TableCard>
       </>
     ),
   };

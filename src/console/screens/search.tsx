@@ -2,7 +2,7 @@
 import { SOUGHT_AMOUNT } from '#actions/fields';
 import { needQuotes } from '#archive/rows';
 import { consoleHref, ListContext, ListTable, ListView } from '#console/list';
-import { addressOf, amountColumn, Card, Column, DataTable, InvoiceLink, Screen, textAsked } from '#console/parts';
+import { addressOf, amountColumn, Card, Column, InvoiceLink, Screen, TableCard, textAsked } from '#console/parts';
 import { Transaction } from '#database/transaction';
 import { rowKindName } from '#documents/present';
 import { bankLines } from '#lists/bank-lines';
@@ -115,14 +115,10 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
             note={isPart && <a href={addressOf(path, question)}>all that match</a>}
             flush
           >
-            <ListTable view={each} path={path} face={list.page ?? []} hrefOf={consoleHref} nothing="" />
+            <ListTable view={each} path={path} face={list.page ?? []} hrefOf={consoleHref} />
           </Card>
         ))}
-        {rows.length > 0 && (
-          <Card title="Ledger rows" note={noteOf(rows)} flush>
-            <DataTable columns={rowColumns} rows={rows} nothing="" caption="Ledger rows" />
-          </Card>
-        )}
+        {rows.length > 0 && <TableCard title="Ledger rows" note={noteOf(rows)} columns={rowColumns} rows={rows} />}
       </div>
     ),
   };

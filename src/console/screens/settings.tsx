@@ -9,13 +9,13 @@ import {
   Card,
   Chip,
   Column,
-  DataTable,
   Facts,
   Icon,
   MoreActions,
   RareAction,
   Screen,
   Seer,
+  TableCard,
 } from '#console/parts';
 import { Remedies } from '#console/remedies';
 import { Transaction } from '#database/transaction';
@@ -26,7 +26,6 @@ import { changeText } from '#people/field-changes';
 import { Differences, isFileOlder, proposedByFiles } from '#people/settings-in-force';
 import { Gap, readReadiness } from '#reports/readiness';
 import { counted, plural } from '#text';
-import { SettingsMenu } from './people.tsx';
 
 type SettingsView = Readonly<{
   settings: Settings;
@@ -69,6 +68,8 @@ function hostOf(smtpUrl: string | undefined) {
   return isThisMachine(hostname) ? 'this machine' : `${hostname}${port === '' ? '' : `:${port}`}`;
 }
 
+const SETTINGS = '/console/settings';
+
 const RARE: readonly RareAction[] = [
   { action: 'reminder.record', partner: null, name: 'Send the payment reminders that are due' },
   { action: 'delivery.retry', partner: null, name: 'Send unsent e-mails again' },
@@ -77,7 +78,7 @@ const RARE: readonly RareAction[] = [
 ];
 
 export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Screen {
-  const frame = { place: 'settings', title: 'Settings' } as const;
+  const frame = { place: 'settings', title: 'Settings', tab: SETTINGS } as const;
   return {
     ...frame,
     lead: view.environment,
@@ -90,22 +91,19 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
       </>
     ),
     content: (
-      <>
-        <SettingsMenu current="settings" />
-        <div class="columns">
-          <div class="stack">
-            <Missing missing={view.missing} environment={view.environment} user={user} />
-            <Sections view={view} user={user} />
-            <BankDetails settings={view.settings} />
-          </div>
-          <div class="stack">
-            <Issuer settings={view.settings} />
-            <Mail view={view} />
-            <Approvals settings={view.settings} />
-            <Rules view={view} />
-          </div>
+      <div class="columns">
+        <div class="stack">
+          <Missing missing={view.missing} environment={view.environment} user={user} />
+          <Sections view={view} user={user} />
+          <BankDetails settings={view.settings} />
         </div>
-      </>
+        <div class="stack">
+          <Issuer settings={view.settings} />
+          <Mail view={view} />
+          <Approvals settings={view.settings} />
+          <Rules view={view} />
+        </div>
+      </div>
     ),
   };
 }
@@ -195,11 +193,7 @@ function Sections({ view: { settings, differences, older }, user }: { view: Sett
       ),
     },
   ];
-  return (
-    <Card title="Settings in force" flush>
-      <DataTable columns={columns} rows={SECTION_NAMES} nothing="" caption="Settings in force" />
-    </Card>
-  );
+  return <TableCard title="Settings in force" columns={columns} rows={SECTION_NAMES} />;
 }
 
 function BankDetails({ settings }: { settings: Settings }) {

@@ -1,6 +1,6 @@
 /** A suggested use of a receipt. */
 import { ComponentChildren } from 'preact';
-import { Chip, InvoiceLink, Money } from '#console/kit';
+import { Chip, InvoiceLink, Joined, Money } from '#console/kit';
 import { ListedException } from '#payments/exceptions';
 import { ToDo } from '#remedy';
 import { plural } from '#text';
@@ -44,12 +44,11 @@ export const Suggestion = ({
       <Chip tone={Number(confidence) >= 0.8 ? 'good' : 'plain'}>{`${Math.round(Number(confidence) * 100)} %`}</Chip>
     )}
     <span>
-      {numbers.map((number, at) => (
-        <>
-          {at > 0 && ', '}
+      <Joined>
+        {numbers.map((number) => (
           <InvoiceLink number={number} />
-        </>
-      ))}{' '}
+        ))}
+      </Joined>{' '}
       {amount !== null && currency !== null && <Money amount={amount} currency={currency} />}
       <br />
       <span class="soft">{why}</span>

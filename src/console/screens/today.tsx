@@ -5,6 +5,7 @@ import {
   Card,
   Column,
   DataTable,
+  DayInput,
   Downloads,
   dayAsked,
   Figures,
@@ -120,10 +121,7 @@ function listOf(kind: ChangeKind, since: string) {
 const Changes = ({ position: { since, changes } }: { position: Position }) => (
   <Card title={`Since ${dateName(since)}`} note="what was recorded">
     <form class="filters" action="/console">
-      <label class="field">
-        Since
-        <input type="date" name="since" value={since} />
-      </label>
+      <DayInput label="Since" name="since" value={since} />
       <button type="submit">Show</button>
     </form>
     {changes.length === 0 && <p class="soft">Nothing changed.</p>}
@@ -164,18 +162,12 @@ function Currency({ position: each, today }: { position: CurrencyPosition; today
           <Bars currency={currency} received={received} expected={expected} />
           <details>
             <summary>{`Weeks in ${currency} as a table`}</summary>
-            <DataTable
-              columns={WEEK_COLUMNS(currency)}
-              rows={weeksOf(each)}
-              nothing=""
-              caption={`Cash in ${currency} by week`}
-            />
+            <DataTable columns={WEEK_COLUMNS(currency)} rows={weeksOf(each)} caption={`Cash in ${currency} by week`} />
           </details>
         </div>
         <DataTable
           columns={OWING(currency, today)}
           rows={owing}
-          labelled
           nothing="No one owes anything."
           caption={`Partners that owe most in ${currency}`}
         />
