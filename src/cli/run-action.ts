@@ -2,7 +2,7 @@
 import { Action, Report } from '#actions/action';
 import { previewAction, RunOptions, readInput, runAction } from '#actions/run';
 import { EXIT } from '#errors/refusals';
-import { setReadingProgress } from '#reading/aside';
+import { setFileProgress } from '#reading/aside';
 import { CommandContext, ExitStatus, withContext } from './context.ts';
 import { withContents } from './fields.ts';
 import { Output, outputWidth, Progress } from './output.ts';
@@ -49,7 +49,7 @@ export async function reported<Input, Result, Followed, Json>(
   { deliver = true, dryRun = false }: RunFlags = {},
 ): Promise<Report<Json>> {
   const wide = { ...context, width: outputWidth() };
-  showReading(context.output);
+  showProgress(context.output);
   if (dryRun) {
     const { report } = await previewAction({ ...wide, forecast: true }, action, input);
     return { ...report, text: `${report.text}\n\nPreview only: nothing was written.` };
@@ -59,15 +59,19 @@ export async function reported<Input, Result, Followed, Json>(
   );
 }
 
-/** Shows how much of a large file is read. */
-function showReading(output: Output) {
+/** Shows how much of a large file is read or recorded. */
+function showProgress(output: Output) {
   let bar: Progress | undefined;
+  let shown = '';
   let before = 0;
-  setReadingProgress(({ file, done, total }) => {
-    bar ??= output.progress(`Reading ${file}`, total, ' bytes');
-    bar.advance(done - before);
+  setFileProgress(({ label, done, total, unit }) => {
+    if (label !== shown) {
+      bar?.done();
+      [bar, shown, before] = [output.progress(label, total, ` ${unit}`), label, 0];
+    }
+    bar?.advance(done - before);
     before = done;
-    if (done === total) bar.done();
+    if (done === total) bar?.done();
   });
 }
 

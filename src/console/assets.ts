@@ -38,7 +38,8 @@ addFont();
 add('console.css', 'text/css; charset=utf-8', own('console.css'));
 add('icon.svg', 'image/svg+xml', own('icon.svg'));
 const SCRIPT = 'text/javascript; charset=utf-8';
-for (const name of ['passkeys.js', 'link.js', 'keys.js', 'current.js', 'sum.js']) add(name, SCRIPT, own(name));
+for (const name of ['passkeys.js', 'link.js', 'keys.js', 'current.js', 'sum.js', 'upload.js'])
+  add(name, SCRIPT, own(name));
 add('htmx.js', SCRIPT, readFileSync(resolve('htmx.org/dist/htmx.min.js')));
 
 export function assetUrl(name: string): string {

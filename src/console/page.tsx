@@ -68,6 +68,7 @@ export const page = (reader: PageUser, screen: Screen): string =>
         <script src={assetUrl('keys.js')} defer />
         <script src={assetUrl('current.js')} defer />
         <script src={assetUrl('sum.js')} defer />
+        <script src={assetUrl('upload.js')} defer />
         <script src={assetUrl('passkeys.js')} defer />
       </Head>
       <body hx-boost="true">

@@ -58,13 +58,15 @@ export function setReadingSeconds(seconds: number) {
   longestSeconds = seconds;
 }
 
-type ProgressListener = (progress: Readonly<{ file: string; done: number; total: number }>) => void;
-let onProgress: ProgressListener = () => undefined;
+type Progress = Readonly<{ label: string; done: number; total: number; unit: 'bytes' | 'lines' }>;
+let onProgress: (progress: Progress) => void = () => undefined;
 
 /** Sets the listener for the progress of large files. */
-export function setReadingProgress(listener: ProgressListener) {
+export function setFileProgress(listener: typeof onProgress) {
   onProgress = listener;
 }
+
+export const tellProgress = (progress: Progress) => onProgress(progress);
 
 export type Outcome =
   | { readonly contents: readonly unknown[] }
@@ -137,10 +139,10 @@ async function outcomeOf(
 ): Promise<Outcome> {
   const child = fork(new URL('./process.js', import.meta.url), [module, name], {
     // If `process.execArgv` contains a limit too, Node uses the last one.
-    execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`, YOUNG_OBJECTS],
+    execArgv: [...process.execArgv, `--max-old-space-size=${mebibytes}`, ...SMALL_HEAP],
     env: {},
     serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
   });
   const end = () => void child.kill('SIGKILL');
   process.once('exit', end);
@@ -164,17 +166,21 @@ async function outcomeOf(
   }
 }
 
-/** Less than the default of 16 MiB, which took 30 MB more and saved no time. */
-const YOUNG_OBJECTS = '--max-semi-space-size=4';
+/**
+ * Young objects: less than the default of 16 MiB, which took 30 MB more and saved no time. Old objects: collected when
+ * the heap has grown by a fifth, which takes 70 to 90 MB less for a bank file of 100 MB, and an eighth more time.
+ */
+const SMALL_HEAP = ['--max-semi-space-size=4', '--heap-growing-percent=20'];
 
 /** V8 aborts if its heap is full, and stops with a trap if an array would exceed the maximum size. */
 const isOutOfMemory = ({ code, signal }: End) =>
   code === 134 || signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGILL';
 
-const CHUNK_BYTES = 1024 * 1024;
-
-/** Sends the files in chunks, and collects the pieces of the only content that is in pieces. */
-async function answerOf(child: ChildProcess, tasks: readonly GivenFile[]): Promise<Outcome | End> {
+/**
+ * Sends the tasks, and the files on stdin, where no copy is made of them. Collects the pieces of the only content that is in
+ * pieces.
+ */
+function answerOf(child: ChildProcess, tasks: readonly GivenFile[]): Promise<Outcome | End> {
   const pieces: unknown[] = [];
   const total = tasks.reduce((sum, { bytes }) => sum + bytes.length, 0);
   const answer = new Promise<Outcome | End>((resolve, reject) => {
@@ -185,19 +191,17 @@ async function answerOf(child: ChildProcess, tasks: readonly GivenFile[]): Promi
         return;
       }
       for (const each of message.piece) pieces.push(each);
-      onProgress({ file: filesOf(tasks), done: message.at, total });
+      tellProgress({ label: `Reading ${filesOf(tasks)}`, done: message.at, total, unit: 'bytes' });
     });
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', reject);
   });
   // The event `exit` reports a child that exits early.
-  const send = (message: object) => new Promise<void>((resolve) => child.send(message, () => resolve()));
-  await send({ tasks: tasks.map(({ bytes, ...task }) => ({ ...task, length: bytes.length })) });
-  for (const [of, { bytes }] of tasks.entries()) {
-    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      await send({ of, at, chunk: bytes.subarray(at, at + CHUNK_BYTES) });
-    }
-  }
-  await send({});
+  child.stdin?.on('error', () => undefined);
+  child.send(
+    tasks.map(({ bytes, ...task }) => ({ ...task, length: bytes.length })),
+    () => undefined,
+  );
+  for (const { bytes } of tasks) child.stdin?.write(bytes);
   return answer;
 }

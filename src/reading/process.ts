@@ -2,23 +2,30 @@
  * The process that reads files for aside.ts. The arguments of the process name the reader. aside.ts ends the process
  * after its answer.
  */
+import { readSync } from 'node:fs';
 import { Refusal } from '#errors/refusals';
 import { collectContent, FileReader, GivenFile, Piece } from './aside.ts';
 
 const [module = '', name = ''] = process.argv.slice(2);
 
-type Message =
-  | Readonly<{ tasks: readonly (Omit<GivenFile, 'bytes'> & { readonly length: number })[] }>
-  | Readonly<{ of: number; at: number; chunk: Uint8Array }>
-  | Readonly<Record<string, never>>;
+const STDIN = 0;
+
+/** Reads a file from stdin. If the other process has ended, nothing more can be read. */
+function received(length: number) {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0; at < length; ) {
+    const read = readSync(STDIN, bytes, at, length - at, null);
+    if (read === 0) process.exit();
+    at += read;
+  }
+  return bytes;
+}
 
 let tasks: (GivenFile & { readonly bytes: Buffer })[] = [];
 
-process.on('message', (message: Message) => {
-  if ('tasks' in message) {
-    tasks = message.tasks.map(({ length, ...task }) => ({ ...task, bytes: Buffer.alloc(length) }));
-  } else if ('chunk' in message) tasks[message.of]?.bytes.set(message.chunk, message.at);
-  else void outcomeOf().then((outcome) => process.send?.(outcome));
+process.once('message', (given: readonly (Omit<GivenFile, 'bytes'> & { readonly length: number })[]) => {
+  tasks = given.map(({ length, ...task }) => ({ ...task, bytes: received(length) }));
+  void outcomeOf().then((outcome) => process.send?.(outcome));
 });
 process.once('disconnect', () => process.exit());
 

@@ -17,6 +17,7 @@ import { PaymentException, readBreaks } from '#payments/exceptions.sql';
 import { readRefunds } from '#payments/outgoing-refunds.sql';
 import { readCandidates } from '#payments/payments.sql';
 import { readOpenItems } from '#payments/read-open-items';
+import { tellProgress } from '#reading/aside';
 import { inBatches } from '#reading/packed-list';
 import { Amount, addDays } from '#values';
 import { insertBankFile, insertBankLines, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
@@ -172,6 +173,16 @@ function refuseUnrecordable(file: string, statements: readonly Statement[], toda
 /** Lines that are sent to the database together. */
 const LINES_TOGETHER = 500;
 
+/** Yields the batches of lines of a file, and tells how many have been taken. */
+function* inSteps<Line>(label: string, total: number, lines: Iterable<Line>) {
+  let done = 0;
+  for (const batch of inBatches(lines, LINES_TOGETHER)) {
+    yield batch;
+    done += batch.length;
+    if (total > LINES_TOGETHER) tellProgress({ label, done, total, unit: 'lines' });
+  }
+}
+
 /** Records the file and its lines. Returns its new lines. */
 async function recordFile(
   tx: Transaction,
@@ -200,7 +211,8 @@ async function recordFile(
     }),
   });
   const newLines = new NewLines(statements, same.identities);
-  for (const batch of inBatches(recordedLines(statements, same), LINES_TOGETHER)) {
+  const all = totals.reduce((sum, { lines }) => sum + lines, 0);
+  for (const batch of inSteps(`Recording ${file.name}`, all, recordedLines(statements, same))) {
     const ids = await insertBankLines(tx, file.sha256, batch);
     for (const { account, identity, line, number } of batch) {
       const key = lineKey(account, identity);
@@ -256,6 +268,10 @@ class NewLines {
     return [...this.added.values()].map(({ id }) => id);
   }
 
+  count(direction: BankLine['direction']) {
+    return [...this.added.values()].filter((each) => each.direction === direction).length;
+  }
+
   kinds(payouts: ReadonlySet<number>): Kind[] {
     return [...this.added.values()].map(({ id, direction }) => (payouts.has(id) ? 'payout' : direction));
   }
@@ -291,7 +307,7 @@ async function recordLines(
   const paymentIds = new Map<number, number>();
   const ownLines = new Map<number, number>();
   const paidOut: PaidOut[] = [];
-  for (const batch of inBatches(newLines.of('credit'), LINES_TOGETHER)) {
+  for (const batch of inSteps('Matching credits', newLines.count('credit'), newLines.of('credit'))) {
     const decisions = new Map(batch.map((each) => [each, decide(each)]));
     for (const [each, decision] of decisions) {
       if (decision.kind === 'payout' || decision.kind === 'link_payment') paidOut.push({ each, decision });
@@ -309,7 +325,7 @@ async function recordLines(
     ...{ candidates: await debits.readCandidates(tx), equalLines, ownLines },
     chargeCodes: caller.settings.bank_charge_codes,
   });
-  for (const batch of inBatches(newLines.of('debit'), LINES_TOGETHER)) {
+  for (const batch of inSteps('Matching debits', newLines.count('debit'), newLines.of('debit'))) {
     for (const report of (await record(tx, context, batch)).values()) reports.add('debit', report);
   }
   const payouts = paidOut.flatMap(({ each, decision }) => (decision.kind === 'payout' ? [each.id] : []));

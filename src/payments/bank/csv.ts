@@ -7,11 +7,13 @@ import { DateTime } from 'luxon';
 import { BankCsvMap, knownBankMaps } from '#config/bank-csv';
 import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
-import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '#reading/limits';
-import { BankFile, BankFormat, decode, HEAD_BYTES } from './format.ts';
+import { LINE_TOO_LONG, PROBLEMS_TOLD, tooLongLine } from '#reading/limits';
+import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding, withSingleBytes } from './format.ts';
+import { RunningBalances } from './running-balances.ts';
 import {
   ambiguousAmount,
   BankLine,
+  BankPart,
   invalidFile,
   isAmbiguousAmount,
   meaningful,
@@ -34,23 +36,11 @@ type Row = Readonly<{
   raw: string;
 }>;
 
-type ParsedRow = Readonly<{
-  account: string;
-  line: BankLine;
-  balance: Amount | undefined;
-}>;
-
 export const csv: BankFormat = {
   name: 'csv',
   title: 'CSV',
   matches: ({ name }) => /\.(csv|txt)$/i.test(name),
-  *read(file, maps) {
-    const map = columnMap(maps, file);
-    for (const [of, { lines, ...statement }] of readStatements(decode(file, map.encoding), file.name, map).entries()) {
-      for (const line of lines) yield { of, line };
-      yield { of, statement };
-    }
-  },
+  read: (file, maps) => readStatements(file, columnMap(maps, file)),
 };
 
 /**
@@ -86,65 +76,47 @@ function fits(map: BankCsvMap, { bytes }: BankFile) {
 
 const LINE_END = /\r\n|\n|\r/;
 
-function readStatements(text: string, file: string, map: NamedMap) {
+function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
   const problems: FieldProblem[] = [];
-  const rows = readRows(text, file, map);
-  const read = readUntilTold(rows, problems, (row) => readRow(row, map, problems));
-  if (problems.length > 0) throw invalidFile(file, problems, map.name);
-  const accounts = new Map<string, ParsedRow[]>();
-  for (const each of read) {
-    const name = `${each.account} ${each.line.amount.currency}`;
-    const lines = accounts.get(name);
-    if (lines === undefined) accounts.set(name, [each]);
-    else lines.push(each);
-  }
-  const totals = new Totals();
-  const statements = [...accounts.values()].map((lines) => {
-    const { account, line } = lines[0] as ParsedRow;
-    const balances = checkBalances(lines, totals);
+  const accounts = new Map<string, Readonly<{ of: number; account: string; balances: RunningBalances }>>();
+  for (const [row, at] of rowsOf(file, map)) {
+    const read = readRow(row, map, problems);
+    if (problems.length >= PROBLEMS_TOLD) break;
+    if (read === undefined) continue;
+    const { account, line, balance } = read;
     const { currency } = line.amount;
-    return {
-      account,
-      currency,
-      reference: '',
-      ...balances,
-      closed_on: undefined,
-      lines: lines.map((each) => each.line),
-      pending: 0,
-    };
-  });
-  totals.refuse(file);
-  return statements;
+    const name = `${account} ${currency}`;
+    const known = accounts.get(name) ?? { of: accounts.size, account, balances: new RunningBalances(currency) };
+    accounts.set(name, known);
+    known.balances.add(line, balance);
+    yield { of: known.of, at, line };
+  }
+  if (problems.length > 0) throw invalidFile(file.name, problems, map.name);
+  const totals = new Totals();
+  const statements = [...accounts.values()].map(({ account, balances }) => ({
+    ...{ account, currency: balances.currency, reference: '', ...balances.check(totals) },
+    ...{ closed_on: undefined, pending: 0 },
+  }));
+  totals.refuse(file.name);
+  for (const [of, statement] of statements.entries()) yield { of, statement };
 }
 
-function readRows(text: string, file: string, map: NamedMap) {
-  let records: { record: readonly string[]; raw: string; info: { lines: number } }[];
-  const body = text
-    .replace(/^\uFEFF/, '')
-    .split(LINE_END)
-    .slice(map.skip_lines)
-    .join('\n');
-  const long = tooLongLine(body);
-  if (long !== undefined) {
-    throw invalidFile(file, [{ path: `line ${long + map.skip_lines}`, reason: LINE_TOO_LONG }], map.name);
+function* rowsOf(file: BankFile, map: NamedMap): Generator<readonly [row: Row, at: number]> {
+  let header: readonly string[] | undefined;
+  for (const [{ record, raw, line }, at] of recordsOf(file, map)) {
+    const isHeading = header === undefined && map.header !== false;
+    header ??= headerOf(record, file.name, map);
+    if (isHeading) continue;
+    const named = header;
+    const cells = Object.fromEntries(
+      record.slice(0, named.length).map((cell, index) => [named[index] as string, cell]),
+    );
+    if (!isSkipped(cells, map)) yield [{ line, cells, more: record.slice(named.length), raw: raw.trimEnd() }, at];
   }
-  try {
-    records = parse(body, {
-      // Footers may have other columns. Other rows must have all columns of the map, and no more (`readRow`).
-      relax_column_count: true,
-      delimiter: map.delimiter,
-      skip_empty_lines: true,
-      to: MOST_ITEMS + 2,
-      trim: true,
-      info: true,
-      raw: true,
-    }) as unknown as typeof records;
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const reason = `is not CSV as the column map describes it: ${error.message}`;
-    throw invalidFile(file, [{ path: '', reason }], map.name);
-  }
-  const first = (map.header === false ? records[0] : records.shift())?.record ?? [];
+  if (header === undefined) headerOf([], file.name, map);
+}
+
+function headerOf(first: readonly string[], file: string, map: NamedMap) {
   // Without headings, columns are named by their numbers, from 1.
   const header = first.map((name, index) => (map.header === false ? String(index + 1) : name.trim()));
   const missing = columnsOf(map).filter((name) => !header.includes(name));
@@ -162,13 +134,85 @@ function readRows(text: string, file: string, map: NamedMap) {
     const reason = `has the column '${twice}' twice`;
     throw invalidFile(file, [{ path: `line ${map.skip_lines + 1}`, reason }], map.name);
   }
-  const rows = records.map(({ record, raw, info }) => ({
-    line: info.lines + map.skip_lines,
-    cells: Object.fromEntries(record.slice(0, header.length).map((cell, index) => [header[index] as string, cell])),
-    more: record.slice(header.length),
-    raw: raw.trimEnd(),
-  }));
-  return rows.filter(({ cells }) => !isSkipped(cells, map));
+  return header;
+}
+
+type CsvRecord = Readonly<{ record: readonly string[]; raw: string; line: number }>;
+
+/** Yields the records with the position after the piece of the file that has them. */
+function* recordsOf(file: BankFile, map: NamedMap): Generator<readonly [record: CsvRecord, at: number]> {
+  let rest = '';
+  let skip = map.skip_lines;
+  // The lines before `rest`.
+  let before = 0;
+  for (const [text, at, isLast] of piecesOf(file, map)) {
+    rest += text;
+    for (; skip > 0 && (isLast || rest.includes('\n')); skip -= 1) {
+      rest = rest.includes('\n') ? rest.slice(rest.indexOf('\n') + 1) : '';
+    }
+    if (skip > 0) continue;
+    const long = tooLongLine(rest);
+    if (long !== undefined) {
+      const path = `line ${long + before + map.skip_lines}`;
+      throw invalidFile(file.name, [{ path, reason: LINE_TOO_LONG }], map.name);
+    }
+    const end = isLast ? rest.length : endOfRecords(rest);
+    const body = rest.slice(0, end);
+    for (const { record, raw, info } of parsed(body, file.name, map, before)) {
+      yield [{ record, raw, line: info.lines + before + map.skip_lines }, at];
+    }
+    before += body.split('\n').length - 1;
+    rest = rest.slice(end);
+  }
+}
+
+/** The end of the last line that ends outside quotes. */
+function endOfRecords(text: string) {
+  const quotesIn = (part: string) => part.split('"').length - 1;
+  let isInside = quotesIn(text) % 2 === 1;
+  for (let to = text.length; ; ) {
+    const at = text.lastIndexOf('\n', to - 1);
+    if (at < 0) return 0;
+    if (quotesIn(text.slice(at, to)) % 2 === 1) isInside = !isInside;
+    if (!isInside) return at + 1;
+    to = at;
+  }
+}
+
+function parsed(body: string, file: string, map: NamedMap, before: number) {
+  try {
+    return parse(body, {
+      // Footers may have other columns. Other rows must have all columns of the map, and no more (`readRow`).
+      relax_column_count: true,
+      delimiter: map.delimiter,
+      skip_empty_lines: true,
+      trim: true,
+      info: true,
+      raw: true,
+    }) as unknown as readonly Readonly<{ record: readonly string[]; raw: string; info: { lines: number } }>[];
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const message = error.message.replace(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + before}`);
+    const reason = `is not CSV as the column map describes it: ${message}`;
+    throw invalidFile(file, [{ path: '', reason }], map.name);
+  }
+}
+
+const PIECE_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+/** Yields the text in pieces of whole lines, with line feeds only, and the position after each piece. */
+function* piecesOf(file: BankFile, map: NamedMap): Generator<readonly [text: string, at: number, isLast: boolean]> {
+  const isWide = /^(?:utf-?16|ucs-?2|unicode)/i.test(map.encoding);
+  const { name, bytes } = isWide ? { ...file, bytes: Buffer.from(decode(file, map.encoding)) } : withSingleBytes(file);
+  const encoding = isWide || bytes !== file.bytes ? 'utf-8' : (markedEncoding(bytes) ?? map.encoding);
+  for (let from = 0; from < bytes.length || from === 0; ) {
+    const end = bytes.indexOf(NEWLINE, from + PIECE_BYTES) + 1;
+    const to = end === 0 ? bytes.length : end;
+    const text = decode({ name, bytes: bytes.subarray(from, to) }, encoding);
+    yield [text.replace(/\r\n?/g, '\n'), to, to === bytes.length];
+    from = Math.max(to, 1);
+  }
 }
 
 /** A rule of the map skips a row by a value, or by the beginning of a value: `Total*`. */
@@ -327,74 +371,4 @@ function day(text: string, format: string) {
   if (text === '') return undefined;
   const at = DateTime.fromFormat(text, format, { zone: 'utc', locale: 'en' });
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
-}
-
-function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
-  if (lines.some((each) => each.balance === undefined)) return { opening: undefined, closing: undefined };
-  const signed = ({ line }: ParsedRow) => (line.direction === 'credit' ? line.amount : line.amount.negated());
-  const faults = (ordered: readonly ParsedRow[]) =>
-    ordered.flatMap((each, index) => {
-      const before = ordered[index - 1]?.balance;
-      const expected = before?.plus(signed(each));
-      return expected === undefined || expected.equals(each.balance as Amount) ? [] : [{ each, expected }];
-    });
-  const newestFirst = [...lines].reverse();
-  const [ordered, wrong] = [lines, newestFirst]
-    .map((order) => [order, faults(order)] as const)
-    .reduce((best, each) => (each[1].length < best[1].length ? each : best));
-  const byDay = wrong.length === 0 ? undefined : orderedWithinDays(lines, signed);
-  if (byDay !== undefined) return byDay;
-  for (const { each, expected } of wrong) {
-    const path = `line ${each.line.position}: running balance (of a bank that orders its lines otherwise, leave out the map's column 'balance')`;
-    totals.expect(path, each.balance?.toString(), expected.toString());
-  }
-  const first = ordered[0] as ParsedRow;
-  return { opening: first.balance?.minus(signed(first)), closing: ordered.at(-1)?.balance };
-}
-
-/**
- * Some banks list the lines of a day in another order than their balances. Each line leads from one balance to the
- * next, so all lines of a day must form one path through the day's balances (Euler), and a day begins where the day
- * before ended. Returns undefined if they do not.
- */
-function orderedWithinDays(lines: readonly ParsedRow[], signed: (row: ParsedRow) => Amount) {
-  const days = new Map<string, ParsedRow[]>();
-  for (const row of lines) days.set(row.line.booked_on, [...(days.get(row.line.booked_on) ?? []), row]);
-  let opening: Amount | undefined;
-  let at: Amount | undefined;
-  for (const [, rows] of [...days].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const edges = rows.map((row) => ({ from: (row.balance as Amount).minus(signed(row)), to: row.balance as Amount }));
-    const surplus = new Map<string, number>();
-    for (const { from, to } of edges) {
-      surplus.set(from.toString(), (surplus.get(from.toString()) ?? 0) + 1);
-      surplus.set(to.toString(), (surplus.get(to.toString()) ?? 0) - 1);
-    }
-    const starts = edges.filter(({ from }) => surplus.get(from.toString()) === 1);
-    const start: Amount | undefined = at ?? (starts[0] ?? edges[0])?.from;
-    if (start === undefined || !isOnePath(edges, start)) return undefined;
-    opening ??= start;
-    at = edges.reduce((sum, { from, to }) => sum.plus(to.minus(from)), start);
-  }
-  return { opening, closing: at };
-}
-
-/** Whether a path from `start` uses each edge once (Hierholzer's algorithm). */
-function isOnePath(edges: readonly Readonly<{ from: Amount; to: Amount }>[], start: Amount) {
-  const left = new Map<string, string[]>();
-  for (const { from, to } of edges) {
-    const next = left.get(from.toString());
-    if (next === undefined) left.set(from.toString(), [to.toString()]);
-    else next.push(to.toString());
-  }
-  const open = [start.toString()];
-  const path: string[] = [];
-  while (open.length > 0) {
-    const next = left.get(open.at(-1) as string)?.pop();
-    if (next === undefined) path.push(open.pop() as string);
-    else open.push(next);
-  }
-  // Two pieces that do not meet leave a gap in the path.
-  const steps = new Set(edges.map(({ from, to }) => `${from} ${to}`));
-  const isWhole = path.every((to, index) => index === path.length - 1 || steps.has(`${path[index + 1]} ${to}`));
-  return path.length === edges.length + 1 && isWhole;
 }

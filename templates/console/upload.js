@@ -1,0 +1,16 @@
+// Says how much of a form's files has arrived, and then that the server reads them.
+(() => {
+  document.addEventListener('htmx:xhr:progress', ({ target: form, detail: { loaded, total } }) => {
+    // The answer has progress, too.
+    if (form.enctype !== 'multipart/form-data' || form.dataset.sent) return;
+    let status = form.querySelector('[role="status"]');
+    if (!status) {
+      status = document.createElement('p');
+      status.setAttribute('role', 'status');
+      status.className = 'help';
+      form.append(status);
+    }
+    if (loaded === total) form.dataset.sent = 'yes';
+    status.textContent = loaded < total ? `Sending: ${Math.floor((100 * loaded) / total)}%` : 'Sent. Reading the file.';
+  });
+})();
