@@ -7,10 +7,10 @@
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
-import { date, Entry, EntryReader, ReadMoney } from './camt-entries.ts';
+import { date, Entry, EntryReader, notDirection, ReadMoney } from './camt-entries.ts';
 import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding } from './format.ts';
-import { BankPart, BankStatement, invalidFile, Totals } from './statement.ts';
-import { attribute, child, EMPTY, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
+import { BankPart, BankStatement, balanceRemarks, compact, invalidFile, Totals } from './statement.ts';
+import { attribute, child, EMPTY, Namespaces, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
 
 type Message = Readonly<{
   name: string;
@@ -61,14 +61,16 @@ function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
     throw invalidFile(file.name, [{ path: '', reason }]);
   }
   if (statements.length === 0) {
-    throw invalidFile(file.name, [{ path: '', reason: `has no ${message.title} statement (${message.statement})` }]);
+    const root = Object.keys(skeleton).find((name) => !name.startsWith('?')) ?? '';
+    const reason = `has no ${message.title} statement (${message.statement}): it begins with the element ${root}`;
+    throw invalidFile(file.name, [{ path: '', reason }]);
   }
   const problems: FieldProblem[] = [];
   const totals = new Totals();
   const read: Omit<BankStatement, 'lines'>[] = [];
   for (const [index, { statement, created }] of statements.entries()) {
     const name = `statement ${index + 1}`;
-    read.push(yield* readStatement({ statement, index, name, created, document, problems, totals }));
+    read.push(yield* readStatement({ statement, message, index, name, created, document, problems, totals }));
   }
   if (problems.length > 0) throw invalidFile(file.name, problems);
   totals.refuse(file.name);
@@ -152,7 +154,8 @@ class EntriesApart {
       if (stub['@from'] === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
       for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
         const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
-        yield { node: nodes(this.parse(this.text(from, to), line), 'Ntry')[0] ?? EMPTY, line, at: to };
+        const entry = this.parse(this.text(from, to), line, stub['@scope'] as Namespaces | undefined);
+        yield { node: nodes(entry, 'Ntry')[0] ?? EMPTY, line, at: to };
       }
     }
   }
@@ -174,9 +177,9 @@ class EntriesApart {
     return decode({ name: this.name, bytes: this.bytes.subarray(from, to) }, this.encoding);
   }
 
-  private parse(text: string, firstLine: number) {
+  private parse(text: string, firstLine: number, namespaces?: Namespaces) {
     try {
-      return parseXml(text);
+      return parseXml(text, namespaces);
     } catch (error) {
       if (!(error instanceof XmlFault)) throw error;
       const path = error.line === undefined && firstLine === 1 ? '' : `line ${firstLine + (error.line ?? 1) - 1}`;
@@ -195,6 +198,7 @@ const declaredEncoding = (bytes: Buffer) =>
 
 type StatementSource = Readonly<{
   statement: Node;
+  message: Message;
   index: number;
   name: string;
   /** The day on which the bank wrote the file. */
@@ -205,9 +209,9 @@ type StatementSource = Readonly<{
 }>;
 
 function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankStatement, 'lines'>> {
-  const { statement, index, name, created, document, problems, totals } = source;
+  const { statement, message, index, name, created, document, problems, totals } = source;
   const id = child(statement, 'Acct', 'Id');
-  const account = (textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id')).replace(/\s/g, '');
+  const account = compact(textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id'));
   const path = `${name} of ${account || 'no account'}`;
   if (account === '') problems.push({ path, reason: 'names no account (Acct/Id)' });
   const balances = nodes(statement, 'Bal');
@@ -229,10 +233,11 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
     else problems.push({ path: where, reason: `'${text}' is not an amount in ${currency}` });
     return Amount.zero(currency);
   };
-  const closed = closedOn(balances);
+  const remarks: string[] = [];
+  const { opening, closing, closedOn } = balancesOf(balances, path, source, money);
   const day =
-    closed ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
-  const reader = new EntryReader({ path, problems, money, totals, day });
+    closedOn ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
+  const reader = new EntryReader({ path, problems, money, totals, day, remarks });
   const sums = new EntrySums(currency);
   let position = 0;
   for (const { node, line, at } of document.entries(stubs)) {
@@ -243,43 +248,80 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
     if (problems.length >= PROBLEMS_TOLD) break;
   }
 
-  const balance = (...codes: readonly string[]) => {
-    for (const code of codes) {
-      const found = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === code);
-      if (found === undefined) continue;
-      const amount = money(textAt(found, 'Amt'), attribute(found, ['Amt'], 'Ccy'), `${path}, balance ${code}`);
-      return textAt(found, 'CdtDbtInd') === 'DBIT' ? amount.negated() : amount;
-    }
-    return undefined;
-  };
-  const opening = balance('OPBD', 'PRCD');
-  const closing = balance('CLBD');
   if (opening !== undefined) {
-    const found = opening.plus(sums.booked);
-    totals.expect(`${path}: closing balance (CLBD)`, closing?.toString(), found.toString());
+    const at = `${path}: closing balance (CLBD)`;
+    totals.expect(at, closing?.toString(), opening.plus(sums.booked).toString());
   }
-  const summary = child(statement, 'TxsSummry');
-  for (const [block, all] of [
-    ['TtlNtries', sums.all],
-    ['TtlCdtNtries', sums.credit],
-    ['TtlDbtNtries', sums.debit],
-  ] as const) {
-    const number = textAt(child(summary, block), 'NbOfNtries');
-    const stated = textAt(child(summary, block), 'Sum');
-    // Some banks count the transactions in the entries.
-    if (number !== '' && Number(number) !== all.transactions) {
-      totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(all.entries));
-    }
-    if (stated !== '') {
-      const amount = money(stated, '', `${path}, ${block}`);
-      totals.expect(`${path}: sum (${block})`, amount.toString(), all.sum.toString());
-    }
+  const isSummed = checkSummary(child(statement, 'TxsSummry'), sums, source, path, money);
+  if (message.only === undefined) {
+    const proof = isSummed ? 'the totals of its entries (TxsSummry)' : undefined;
+    remarks.push(...balanceRemarks({ account, opening, closing }, proof));
   }
   return {
-    ...{ account, currency, opening, closing, closed_on: closed },
+    ...{ account, currency, opening, closing, closed_on: closedOn, remarks },
     reference: textAt(statement, 'Id'),
     pending: sums.pending,
   };
+}
+
+type Balances = Readonly<Record<'opening' | 'closing', Amount | undefined> & { closedOn: string | undefined }>;
+
+/** A page of a statement begins or ends with an interim balance (ITBD). An interim report states it for other entries. */
+function balancesOf(
+  all: readonly Node[],
+  path: string,
+  { message, problems }: StatementSource,
+  money: ReadMoney,
+): Balances {
+  const complain = (reason: string) => problems.push({ path, reason });
+  const coded = all.map((node) => {
+    const kind = child(node, 'Tp', 'CdOrPrtry');
+    const code = textAt(kind, 'Cd');
+    if (code === '' && textAt(kind, 'Prtry') === '') complain('has a balance that does not say which it is (Bal/Tp)');
+    return { code, node };
+  });
+  const named = (code: string) => coded.find((each) => each.code === code);
+  const interim = message.only === undefined ? coded.filter(({ code }) => code === 'ITBD') : [];
+  const first = named('OPBD') ?? named('PRCD') ?? interim.shift();
+  const last = named('CLBD');
+  const amount = (of: (typeof coded)[number] | undefined) => {
+    if (of === undefined) return undefined;
+    const { code, node } = of;
+    const read = money(textAt(node, 'Amt'), attribute(node, ['Amt'], 'Ccy'), `${path}, balance ${code}`);
+    const indicator = textAt(node, 'CdtDbtInd');
+    if (indicator !== 'CRDT' && indicator !== 'DBIT') complain(notDirection(indicator, `balance ${code}`));
+    return indicator === 'DBIT' ? read.negated() : read;
+  };
+  const closedOn = last === undefined ? '' : date(child(last.node, 'Dt'));
+  if (closedOn !== '' && !isDate(closedOn)) complain(`'${closedOn}' is not a date (balance CLBD)`);
+  return { opening: amount(first), closing: amount(last ?? interim.pop()), closedOn: closedOn || undefined };
+}
+
+/** Whether the bank states the sum of the entries. */
+function checkSummary(summary: Node, sums: EntrySums, { totals }: StatementSource, path: string, money: ReadMoney) {
+  const stated = (block: string, ...at: readonly string[]) => textAt(summary, block, ...at);
+  const expectSum = (block: string, text: string, found: Amount) => {
+    if (text === '') return false;
+    totals.expect(`${path}: sum (${block})`, money(text, '', `${path}, ${block}`).toString(), found.toString());
+    return true;
+  };
+  const [all, ...sides] = (['TtlNtries', 'TtlCdtNtries', 'TtlDbtNtries'] as const).map((block, index) => {
+    const found = [sums.all, sums.credit, sums.debit][index] as EntrySum;
+    const number = stated(block, 'NbOfNtries');
+    // Some banks count the transactions in the entries.
+    if (number !== '' && Number(number) !== found.transactions) {
+      totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(found.entries));
+    }
+    return expectSum(block, stated(block, 'Sum'), found.sum);
+  });
+  const net = sums.credit.sum.minus(sums.debit.sum);
+  const isDebit = stated('TtlNtries', 'CdtDbtInd') || stated('TtlNtries', 'TtlNetNtry', 'CdtDbtInd');
+  const isNet = expectSum(
+    'TtlNetNtry',
+    stated('TtlNtries', 'TtlNetNtryAmt') || stated('TtlNtries', 'TtlNetNtry', 'Amt'),
+    isDebit === 'DBIT' ? net.negated() : net,
+  );
+  return all || isNet || sides.every(Boolean);
 }
 
 class EntrySums {
@@ -316,10 +358,4 @@ function plainDecimal(text: string) {
   const [, whole = '', fraction = ''] = /^\+?(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
   if (whole + fraction === '') return text;
   return `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
-}
-
-function closedOn(balances: readonly Node[]) {
-  const closing = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
-  const day = closing === undefined ? '' : date(child(closing, 'Dt'));
-  return isDate(day) ? day : undefined;
 }

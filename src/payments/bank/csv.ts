@@ -12,11 +12,13 @@ import { BankFile, BankFormat, decode, HEAD_BYTES } from './format.ts';
 import {
   ambiguousAmount,
   BankLine,
+  balanceRemarks,
+  compact,
   invalidFile,
   isAmbiguousAmount,
+  joined,
   meaningful,
-  methodInWords,
-  methodOfCode,
+  methodOf,
   references,
   Totals,
 } from './statement.ts';
@@ -104,13 +106,9 @@ function readStatements(text: string, file: string, map: NamedMap) {
     const balances = checkBalances(lines, totals);
     const { currency } = line.amount;
     return {
-      account,
-      currency,
-      reference: '',
-      ...balances,
-      closed_on: undefined,
+      ...{ account, currency, ...balances, reference: '', closed_on: undefined, pending: 0 },
+      remarks: balanceRemarks({ account, ...balances }),
       lines: lines.map((each) => each.line),
-      pending: 0,
     };
   });
   totals.refuse(file);
@@ -201,7 +199,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   if (missing !== undefined) return complain(`has no column '${missing}'`);
   // A comma in an amount without quotes moves what is after it.
   if (row.more.some((each) => each.trim() !== '')) return complain('has more cells than the file has columns');
-  const account = (cell(columns.account) || map.account).replace(/\s/g, '');
+  const account = compact(cell(columns.account) || map.account);
   if (account === '') return complain('names no account, and neither does the column map: add account=… to the map');
   const currency = (cell(columns.currency) || map.currency).toUpperCase();
   if (!isCurrency(currency)) return complain(`'${currency}' is not a currency`);
@@ -241,10 +239,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
     (each) => each !== undefined,
   );
-  const text = columns.text
-    .map(cell)
-    .filter((each) => each !== '')
-    .join(' ');
+  const text = joined(...columns.text.map(cell));
   const direction = signed.isNegative() ? 'debit' : 'credit';
   const code = cell(columns.return_code) || (direction === 'debit' ? (/\bR\d\d\b/.exec(text)?.[0] ?? '') : '');
   const line: BankLine = {
@@ -257,10 +252,10 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     references: references(fields.map((name) => [name, cell(name)])),
     text,
     payer_name: meaningful(cell(columns.payer)),
-    payer_account: meaningful(cell(columns.payer_account).replace(/\s/g, '')),
+    payer_account: meaningful(compact(cell(columns.payer_account))),
     type: cell(columns.type),
     // Banks in the USA write BAI2 codes in this column.
-    method: methodOfCode(cell(columns.type)) ?? methodInWords(cell(columns.type), text),
+    method: methodOf(cell(columns.type), text),
     reversal: code !== '' || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
     return_code: code || undefined,
     raw: row.raw,
@@ -329,27 +324,39 @@ function day(text: string, format: string) {
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
 }
 
+/** Some banks write a balance only beside the last line of a day: it must include the lines since the balance before. */
 function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
-  if (lines.some((each) => each.balance === undefined)) return { opening: undefined, closing: undefined };
   const signed = ({ line }: ParsedRow) => (line.direction === 'credit' ? line.amount : line.amount.negated());
-  const faults = (ordered: readonly ParsedRow[]) =>
-    ordered.flatMap((each, index) => {
-      const before = ordered[index - 1]?.balance;
-      const expected = before?.plus(signed(each));
-      return expected === undefined || expected.equals(each.balance as Amount) ? [] : [{ each, expected }];
-    });
-  const newestFirst = [...lines].reverse();
-  const [ordered, wrong] = [lines, newestFirst]
-    .map((order) => [order, faults(order)] as const)
-    .reduce((best, each) => (each[1].length < best[1].length ? each : best));
-  const byDay = wrong.length === 0 ? undefined : orderedWithinDays(lines, signed);
+  const check = (ordered: readonly ParsedRow[]) => {
+    let [opening, at]: (Amount | undefined)[] = [];
+    let sum = Amount.zero((ordered[0] as ParsedRow).line.amount.currency);
+    let compared = 0;
+    const faults: { each: ParsedRow; expected: Amount }[] = [];
+    for (const each of ordered) {
+      sum = sum.plus(signed(each));
+      const expected: Amount | undefined = at?.plus(signed(each));
+      at = each.balance ?? expected;
+      if (each.balance === undefined) continue;
+      opening ??= each.balance.minus(sum);
+      if (expected !== undefined) compared += 1;
+      if (expected?.equals(each.balance) === false) faults.push({ each, expected });
+    }
+    // The only balance of several lines proves none of them.
+    if (compared === 0 && ordered.length > 1) opening = undefined;
+    return { faults, opening, closing: ordered.at(-1)?.balance };
+  };
+  const best = [check(lines), check([...lines].reverse())].reduce((one, other) =>
+    other.faults.length < one.faults.length ? other : one,
+  );
+  const { faults, opening, closing } = best;
+  const hasAll = lines.every(({ balance }) => balance !== undefined);
+  const byDay = faults.length === 0 || !hasAll ? undefined : orderedWithinDays(lines, signed);
   if (byDay !== undefined) return byDay;
-  for (const { each, expected } of wrong) {
+  for (const { each, expected } of faults) {
     const path = `line ${each.line.position}: running balance (of a bank that orders its lines otherwise, leave out the map's column 'balance')`;
     totals.expect(path, each.balance?.toString(), expected.toString());
   }
-  const first = ordered[0] as ParsedRow;
-  return { opening: first.balance?.minus(signed(first)), closing: ordered.at(-1)?.balance };
+  return { opening, closing };
 }
 
 /**

@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { FieldProblem, refuse } from '#errors/refusals';
-import { Amount, amountProblem, minorDigits } from '#money';
 import { Method } from '#payments/enums';
 import { PROBLEMS_TOLD } from '#reading/limits';
+import { Amount, amountProblem, isDate, minorDigits } from '#values';
 
 export type BankStatement = Readonly<{
   /** The IBAN or account number from the bank, without spaces. */
@@ -125,6 +125,18 @@ export function amountIn(currency: string, written: string): Amount | string {
     : Amount.of(decimal, currency);
 }
 
+/** Says of a statement that lacks a balance how its sum was checked. */
+export function balanceRemarks(
+  { account, opening, closing }: Pick<BankStatement, 'account' | 'opening' | 'closing'>,
+  proof = '',
+): string[] {
+  const missing = [opening === undefined ? 'opening' : [], closing === undefined ? 'closing' : []]
+    .flat()
+    .join(' and no ');
+  const checked = proof === '' ? 'its sum was not checked' : `its sum was only checked by ${proof}`;
+  return missing === '' ? [] : [`The statement of ${account} has no ${missing} balance, so ${checked}.`];
+}
+
 export class Totals {
   private readonly problems: FieldProblem[] = [];
 
@@ -166,6 +178,19 @@ export function references(
   }
   return [...found.values()];
 }
+
+/** Without white space. */
+export const compact = (text: string) => text.replace(/\s/g, '');
+
+/** The texts that are not empty, with a space between. */
+export const joined = (...texts: readonly (string | undefined)[]) => texts.filter((each) => each).join(' ');
+
+/** The day, if the calendar has it. */
+export const dayOf = (year = '', month = '', day = '') =>
+  isDate(`${year}-${month}-${day}`) ? `${year}-${month}-${day}` : undefined;
+
+/** `261031`: a day of this century. */
+export const shortDay = (text: string) => dayOf(`20${text.slice(0, 2)}`, text.slice(2, 4), text.slice(4));
 
 /** The fields in which a payer or a bank identifies a payment. */
 const ID_FIELDS = new Set(['EndToEndId', 'TxId', 'InstrId', 'server id', 'customer reference']);
@@ -213,17 +238,23 @@ export function lineIdentities(statements: readonly Pick<BankStatement, 'lines'>
  * Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires, and 115 (lockbox) and 174 to 176 (check
  * deposits) are checks. Other formats use these codes too.
  */
-export function methodOfCode(type: string): Method | undefined {
+function methodOfCode(type: string): Method | undefined {
   if (/^(115|174|175|176)\b/.test(type)) return 'check';
   if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
-export function methodInWords(...texts: readonly string[]): Method {
-  const words = texts.join(' ').toUpperCase();
+/** `transfer`: in type and text, a credit transfer, which is a wire unless the bank calls it ACH. */
+export function methodOf(type: string, text: string, transfer?: RegExp): Method {
+  const words = joined(type, text).toUpperCase();
+  const named = methodOfCode(type) ?? methodInWords(words);
+  return named === 'other' && transfer?.test(words) ? 'wire' : named;
+}
+
+function methodInWords(words: string): Method {
   if (/\bACH\b/.test(words)) return 'ach';
   if (/\bWIRE\b|FEDWIRE|SWIFT/.test(words)) return 'wire';
-  return /\b(?:CHECK|CHEQUE|LOCKBOX)\b(?! ?CARD)/.test(words) ? 'check' : 'other';
+  return /\b(?:CHECK|CHEQUE|LOCKBOX|[A-Z]?CHK)\b(?! ?CARD)/.test(words) ? 'check' : 'other';
 }
 
 const digest = (parts: readonly string[]) =>
