@@ -10,6 +10,7 @@ import { failpoint } from '#failpoint';
 import { applyPayment } from '#payments/apply';
 import { BANK_FORMATS } from '#payments/bank/read';
 import { readBankFileAside } from '#payments/bank/read-aside';
+import { placeOf } from '#payments/bank/statement';
 import { BankImport, bankLineName, importBankFile } from '#payments/bank-import/import';
 import { LineReport } from '#payments/bank-import/report';
 import { printable } from '#text-table';
@@ -68,7 +69,7 @@ account's last one.`,
   facts: async (_tx, _input, report): Promise<Facts> =>
     Object.fromEntries(
       (report?.new_lines ?? []).filter(isChange).map((line) => [
-        `line ${line.position} of ${line.booked_on}`,
+        `line ${placeOf(line)} of ${line.booked_on}`,
         {
           amount: Amount.of(line.amount, line.currency),
           is: line.outcome,

@@ -9,7 +9,7 @@ import { Transaction } from '#database/transaction';
 import { failpoint } from '#failpoint';
 import { BankFile } from '#payments/bank/format';
 import { ReadBankFile, readBankFile } from '#payments/bank/read';
-import { BankLine, BankStatement, invalidFile } from '#payments/bank/statement';
+import { BankLine, BankStatement, invalidFile, placeOf } from '#payments/bank/statement';
 import { Caller, lockPayments, openPaymentContext, PaymentContext } from '#payments/context';
 import { processorIds } from '#payments/duplicates';
 import { PaymentException, readBreaks } from '#payments/exceptions.sql';
@@ -56,9 +56,9 @@ export type BankImport = Readonly<{
   event_id: number | null;
 }>;
 
-/** Names a line of a file to people: `0012345 line 3`. */
-export const bankLineName = ({ account, position }: Pick<LineReport, 'account' | 'position'>): string =>
-  `${account} line ${position}`;
+/** Names a line of a file to people: `0012345 line 3`, or `0012345 line 3.2` for a part of an entry. */
+export const bankLineName = ({ account, ...line }: Pick<LineReport, 'account' | 'position' | 'part'>): string =>
+  `${account} line ${placeOf(line)}`;
 
 /**
  * `read` is the content of the file, as read before the transaction. A payment of a line in `open` (bankLineName) is
@@ -163,7 +163,7 @@ function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[]
       return [{ path: `statement ${index + 1}`, reason: `names an account of more than ${LONGEST_ID} bytes` }];
     return lines.flatMap((line) => {
       const reason = faultOf(line);
-      return reason === undefined ? [] : [{ path: `${account}, line ${line.position}`, reason }];
+      return reason === undefined ? [] : [{ path: `${account}, line ${placeOf(line)}`, reason }];
     });
   });
   if (problems.length > 0) throw invalidFile(file.name, problems);
@@ -233,7 +233,7 @@ async function recordLines(
     equalLines,
     refunds: await readRefunds(tx, moneyOf(credits.filter(({ line }) => line.reversal)), { open: false }),
     payoutNames: caller.settings.payout_names,
-    isLeftOpen: ({ account, line: { position } }) => open.has(bankLineName({ account, position })),
+    isLeftOpen: ({ account, line: { position, part = null } }) => open.has(bankLineName({ account, position, part })),
   });
   const creditReports = await recordCredits(tx, context, decisions);
   const ownLines = new Map(

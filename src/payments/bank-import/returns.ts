@@ -3,7 +3,7 @@
  * debits do not concern partners.
  */
 import { Transaction } from '#database/transaction';
-import { BankLine } from '#payments/bank/statement';
+import { BankLine, placeOf } from '#payments/bank/statement';
 import { BANK_CHARGES } from '#payments/bank-booking';
 import { insertBookings, NewBooking } from '#payments/bank-booking.sql';
 import { PaymentContext } from '#payments/context';
@@ -98,7 +98,7 @@ export async function recordDebits(
 /** A payment of the same file is named by its line, because its id differs between a preview and the import. */
 const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number) => {
   const own = ownLines.get(paymentId);
-  return own === undefined ? `payment ${paymentId}` : `the payment of line ${own.line.position}`;
+  return own === undefined ? `payment ${paymentId}` : `the payment of line ${placeOf(own.line)}`;
 };
 
 type DebitDecision =

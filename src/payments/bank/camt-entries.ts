@@ -66,7 +66,8 @@ export class EntryReader {
     // An entry with the amount zero is a remark of the bank.
     const lines = this.lines(shared, amount, where).filter((each) => !each.amount.isZero());
     const transactions = nodes(entry, 'NtryDtls').reduce((sum, each) => sum + nodes(each, 'TxDtls').length, 0);
-    return { booked, direction, amount, lines, transactions };
+    const parts = lines.length > 1 ? lines.map((each, index) => ({ ...each, part: index + 1 })) : lines;
+    return { booked, direction, amount, lines: parts, transactions };
   }
 
   private complain(path: string, reason: string) {

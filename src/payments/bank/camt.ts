@@ -67,10 +67,12 @@ function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
   }
   const problems: FieldProblem[] = [];
   const totals = new Totals();
+  const entries = { count: 0 };
   const read: Omit<BankStatement, 'lines'>[] = [];
   for (const [index, { statement, created }] of statements.entries()) {
     const name = `statement ${index + 1}`;
-    read.push(yield* readStatement({ statement, message, index, name, created, document, problems, totals }));
+    const source = { statement, message, index, name, created, document, problems, totals, entries };
+    read.push(yield* readStatement(source));
   }
   if (problems.length > 0) throw invalidFile(file.name, problems);
   totals.refuse(file.name);
@@ -206,10 +208,12 @@ type StatementSource = Readonly<{
   document: EntriesApart;
   problems: FieldProblem[];
   totals: Totals;
+  /** The entries of the file that were read. */
+  entries: { count: number };
 }>;
 
 function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankStatement, 'lines'>> {
-  const { statement, message, index, name, created, document, problems, totals } = source;
+  const { statement, message, index, name, created, document, problems, totals, entries } = source;
   const id = child(statement, 'Acct', 'Id');
   const account = compact(textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id'));
   const path = `${name} of ${account || 'no account'}`;
@@ -239,10 +243,9 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
     closedOn ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
   const reader = new EntryReader({ path, problems, money, totals, day, remarks });
   const sums = new EntrySums(currency);
-  let position = 0;
   for (const { node, line, at } of document.entries(stubs)) {
-    position += 1;
-    const entry = reader.read(node, { position, line });
+    entries.count += 1;
+    const entry = reader.read(node, { position: entries.count, line });
     sums.add(entry, entry.booked);
     if (entry.booked) for (const each of entry.lines) yield { of: index, at, line: each };
     if (problems.length >= PROBLEMS_TOLD) break;

@@ -328,7 +328,8 @@ function day(text: string, format: string) {
 function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
   const signed = ({ line }: ParsedRow) => (line.direction === 'credit' ? line.amount : line.amount.negated());
   const check = (ordered: readonly ParsedRow[]) => {
-    let [opening, at]: (Amount | undefined)[] = [];
+    let opening: Amount | undefined;
+    let at: Amount | undefined;
     let sum = Amount.zero((ordered[0] as ParsedRow).line.amount.currency);
     let compared = 0;
     const faults: { each: ParsedRow; expected: Amount }[] = [];

@@ -54,8 +54,19 @@ export function* readBankParts(file: BankFile, maps: Maps): Generator<BankFilePa
   let before = 0;
   // An archive may have a file twice, under two names.
   const repeated = new RepeatedStatements();
-  for (const each of unzipped(file)) {
-    before += yield* readParts({ ...file, ...each }, maps, before, repeated);
+  const { files, ignored } = unzipped(file);
+  let remarks = ignored.length === 0 ? [] : [`The archive also has ${ignored.join(', ')}: ignored.`];
+  for (const each of files) {
+    const parts = readParts({ ...file, ...each }, maps, before, repeated);
+    let next = parts.next();
+    for (; next.done !== true; next = parts.next()) {
+      const part = next.value;
+      if (!('statement' in part)) yield part;
+      else
+        yield { ...part, statement: { ...part.statement, remarks: [...remarks, ...(part.statement.remarks ?? [])] } };
+      if ('statement' in part) remarks = [];
+    }
+    before += next.value;
   }
 }
 

@@ -67,8 +67,10 @@ export type ReferenceField = Readonly<{
 }>;
 
 export type BankLine = Readonly<{
-  /** The number of the line in the file, or of the entry in its statement. */
+  /** The number of the line, or of the entry, in the file. */
   position: number;
+  /** If an entry becomes several lines: the number of this one. */
+  part?: number;
   booked_on: string;
   value_on: string | undefined;
   direction: 'credit' | 'debit';
@@ -178,6 +180,10 @@ export function references(
   }
   return [...found.values()];
 }
+
+/** `3`, or `3.2` for the second part of the entry 3. */
+export const placeOf = ({ position, part }: Readonly<{ position: number; part?: number | null | undefined }>) =>
+  part == null ? `${position}` : `${position}.${part}`;
 
 /** Without white space. */
 export const compact = (text: string) => text.replace(/\s/g, '');

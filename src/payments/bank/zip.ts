@@ -12,10 +12,18 @@ const [STORED, DEFLATED] = [0, 8];
 /** In all files of an archive. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** Returns the files of an archive, without folders and without what an operating system adds. */
-export function unzipped({ name: archive, bytes }: BankFile): Pick<BankFile, 'name' | 'bytes'>[] {
+/** Documents for people, which banks add, and what an operating system adds. */
+const IGNORED =
+  /(?:^|\/)(?:__MACOSX\/.*|\.[^/]*|(?:readme|liesmich|lisezmoi|licen[cs]e)[^/]*|[^/]*\.(?:pdf|html?|rtf|md|png|jpe?g))$/i;
+
+/** Returns the files of an archive, without folders, and the names of those that are ignored. */
+export function unzipped({ name: archive, bytes }: BankFile): Readonly<{
+  files: Pick<BankFile, 'name' | 'bytes'>[];
+  ignored: string[];
+}> {
   const invalid = (reason: string) => invalidFile(archive, [{ path: '', reason }]);
   const files: Pick<BankFile, 'name' | 'bytes'>[] = [];
+  const ignored: string[] = [];
   try {
     const end = bytes.lastIndexOf(END_OF_DIRECTORY);
     if (end < 0) throw invalid('is a zip archive that is cut off');
@@ -40,7 +48,8 @@ export function unzipped({ name: archive, bytes }: BankFile): Pick<BankFile, 'na
       if (/^xl\/|\[Content_Types\]\.xml$/.test(name)) {
         throw refuse('bank_format_not_read', { file: archive, format: 'a spreadsheet', instead: 'Save it as CSV.' });
       }
-      if (name.endsWith('/') || /(?:^|\/)(?:__MACOSX|\.)/.test(name)) continue;
+      if (IGNORED.test(name) && !name.endsWith('/')) ignored.push(name);
+      if (IGNORED.test(name) || name.endsWith('/')) continue;
       if ((flags & 1) !== 0) throw invalid(`is a zip archive with a password. Unpack it and import ${name}`);
       left -= size;
       if (left < 0) throw invalid(`is a zip archive with more than ${MOST_BYTES} bytes. Import its files one by one`);
@@ -59,6 +68,7 @@ export function unzipped({ name: archive, bytes }: BankFile): Pick<BankFile, 'na
     }
     throw error;
   }
-  if (files.length === 0) throw invalid('is a zip archive without files');
-  return files;
+  if (files.length === 0)
+    throw invalid(`is a zip archive without bank files${ignored.map((each) => `, but with ${each}`)}`);
+  return { files, ignored };
 }
