@@ -217,7 +217,8 @@ class MessageReader {
   }
 
   private statedCurrency() {
-    const stated = BALANCE.exec(this.text('60F', '60M', '62F', '62M'))?.[3] ?? /^[A-Z]{3}/.exec(this.text('34F'))?.[0];
+    const balances = ['60F', '60M', '62F', '62M'].flatMap((tag) => BALANCE.exec(this.text(tag))?.[3] ?? []);
+    const stated = balances[0] ?? /^[A-Z]{3}/.exec(this.text('34F'))?.[0];
     return stated ?? accountOf(this.text('25', '25P'))[1] ?? '';
   }
 

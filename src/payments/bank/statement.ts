@@ -134,7 +134,7 @@ export function balanceRemarks(
 ): string[] {
   const missing = [opening === undefined ? 'opening' : [], closing === undefined ? 'closing' : []]
     .flat()
-    .join(' and no ');
+    .join(' or ');
   const checked = proof === '' ? 'its sum was not checked' : `its sum was only checked by ${proof}`;
   return missing === '' ? [] : [`The statement of ${account} has no ${missing} balance, so ${checked}.`];
 }
