@@ -94,10 +94,11 @@ async function insertStatements(tx: Transaction, { sha256, statements }: NewBank
 }
 
 const total = ({ lines, currency }: BankStatement, direction: BankLine['direction']) =>
-  lines
-    .filter((line) => line.direction === direction)
-    .reduce((sum, line) => sum.plus(line.amount), Amount.zero(currency))
-    .toString();
+  Amount.sum(
+    currency,
+    lines.filter((line) => line.direction === direction),
+    ({ amount }) => amount,
+  ).toString();
 
 const lineRows = ({ statements }: NewBankFile) =>
   statements.flatMap(({ statement, identities }, index) =>

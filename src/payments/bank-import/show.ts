@@ -5,7 +5,7 @@
  */
 import { Transaction } from '#database/transaction';
 import { Amount } from '#money';
-import { BankLine, BankStatement, identifiers, normalizeReference } from '#payments/bank/statement';
+import { BankLine, BankStatement, identifiers, normalizeReference, signed } from '#payments/bank/statement';
 import { Caller } from '#payments/context';
 import { match } from '#payments/match';
 import { readOpenItems } from '#payments/read-open-items';
@@ -77,10 +77,7 @@ async function readBatches(
     for (const parts of groupBy(lines, ({ position }) => String(position)).values()) {
       if (parts.some((part) => recorded.has(part))) continue;
       const [first] = parts as [BankLine, ...BankLine[]];
-      const sum = parts.reduce(
-        (total, { direction, amount }) => (direction === 'credit' ? total.plus(amount) : total.minus(amount)),
-        Amount.zero(first.amount.currency),
-      );
+      const sum = Amount.sum(first.amount.currency, parts, signed);
       const money = sum.isNegative() ? `debit ${sum.negated()}` : `credit ${sum}`;
       const key = `${account} ${sum.currency} ${first.booked_on} ${money}`;
       const equal = (byMoney.get(key) ?? []).filter((each) => !taken.has(each));

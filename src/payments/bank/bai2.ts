@@ -395,10 +395,8 @@ function statementOf(account: Account, group: Group, totals: Totals): Omit<BankS
   const missing = missingDetails(account);
   const [opening, closing] = [stated(OPENING), stated(CLOSING)];
   const name = `account ${number}`;
-  const [credits, debits] = [moved.credit, moved.debit].map((units) => Amount.ofMinorUnits(units, currency)) as [
-    Amount,
-    Amount,
-  ];
+  const credits = Amount.ofMinorUnits(moved.credit, currency);
+  const debits = Amount.ofMinorUnits(moved.debit, currency);
   if (missing === undefined) {
     const expect = (what: string, type: string, found: Amount) =>
       totals.expect(`${name}: ${what} (${type})`, stated(type)?.toString(), found.toString());

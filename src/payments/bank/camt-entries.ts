@@ -29,7 +29,10 @@ type Statement = Readonly<{
 
 const STATUSES = ['BOOK', 'PDNG', 'INFO', 'FUTR'];
 
-export const notDirection = (indicator: string, of: string) => `${of}: '${indicator}' is neither CRDT nor DBIT`;
+const DIRECTIONS: Readonly<Record<string, BankLine['direction']>> = { CRDT: 'credit', DBIT: 'debit' };
+export const directionOf = (node: Node) => DIRECTIONS[textAt(node, 'CdtDbtInd')];
+export const notDirection = (node: Node, title: string) =>
+  `${title}: '${textAt(node, 'CdtDbtInd')}' is neither CRDT nor DBIT`;
 
 export class EntryReader {
   private readonly statement: Statement;
@@ -45,9 +48,8 @@ export class EntryReader {
     const where = `${path}, entry ${position}${line === undefined ? '' : ` (line ${line})`}`;
     const amount = this.money(textAt(entry, 'Amt'), attribute(entry, ['Amt'], 'Ccy'), where);
     this.refuseNegative(amount, where);
-    const indicator = textAt(entry, 'CdtDbtInd');
-    if (indicator !== 'CRDT' && indicator !== 'DBIT') this.complain(where, notDirection(indicator, 'CdtDbtInd'));
-    const direction = indicator === 'DBIT' ? 'debit' : 'credit';
+    const direction = directionOf(entry) ?? 'credit';
+    if (directionOf(entry) === undefined) this.complain(where, notDirection(entry, 'CdtDbtInd'));
     // Some banks omit the status, because a camt.053 has only booked entries by definition.
     const status =
       entry['Sts'] === undefined
@@ -86,6 +88,7 @@ export class EntryReader {
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
     const amounts = parts.map((part) => this.partAmount(part, PART_AMOUNTS, amount.currency, where));
     const known = amounts.filter((each) => each !== undefined);
+    const sumOf = (all: readonly Amount[]) => Amount.sum(amount.currency, all, (each) => each);
     const lacking = lackingDetails(details, parts.length);
     if (parts.length === 0 || known.length < parts.length) {
       this.checkBatches(details, amount, undefined, where);
@@ -96,21 +99,16 @@ export class EntryReader {
     }
     if (lacking !== undefined) this.complain(where, `has ${lacking}`);
     this.checkBatches(details, amount, new Map(parts.map((part, index) => [part, known[index] as Amount])), where);
-    const zero = Amount.zero(amount.currency);
-    const net = parts.reduce((sum, part, index) => {
-      const each = known[index] as Amount;
-      return isAgainst(part, shared) ? sum.minus(each) : sum.plus(each);
-    }, zero);
-    const gross = known.reduce((sum, each) => sum.plus(each), zero);
     // Some banks repeat in the parts of a reversal the direction of what is reversed.
     const hasSigns = !parts.every((part) => isAgainst(part, shared));
-    const sum = hasSigns ? net : gross;
+    const signs = parts.map((part) => hasSigns && isAgainst(part, shared));
+    const sum = sumOf(known.map((each, index) => (signs[index] ? each.negated() : each)));
     const partLine = (part: Node, index: number) => {
-      const direction = hasSigns && isAgainst(part, shared) ? opposite(shared.direction) : shared.direction;
+      const direction = signs[index] ? opposite(shared.direction) : shared.direction;
       return lineOf({ ...shared, direction }, [part], known[index] as Amount);
     };
     const stated = [shared.entry, ...parts].flatMap((node) => this.charges(node, amount.currency, where));
-    const charges = stated.reduce((total, each) => total.plus(each), zero);
+    const charges = sumOf(stated);
     // The bank deducts its charges from what it receives for us, and adds them to what it pays for us.
     const taken = shared.direction === 'credit' ? sum.minus(amount) : amount.minus(sum);
     if (taken.isPositive() && taken.equals(charges)) return [...parts.map(partLine), chargesOf(shared, parts, charges)];
@@ -154,8 +152,7 @@ export class EntryReader {
       if (details.length === 1 && stated.equals(amount)) continue;
       const own = amounts && nodes(batch, 'TxDtls').map((part) => amounts.get(part) as Amount);
       if (own === undefined && details.length > 1) continue;
-      const found =
-        own === undefined ? amount : own.reduce((sum, each) => sum.plus(each), Amount.zero(amount.currency));
+      const found = own === undefined ? amount : Amount.sum(amount.currency, own, (each) => each);
       const path = `${where}: total of the batch (Btch/TtlAmt)`;
       this.statement.totals.expect(path, stated.toString(), found.toString());
     }
@@ -226,8 +223,7 @@ function lackingDetails(details: readonly Node[], all: number) {
 
 /** Whether a part of an entry goes in the other direction, such as a refund in the settlement of card payments. */
 function isAgainst(part: Node, { direction }: EntryFacts) {
-  const indicator = textAt(part, 'CdtDbtInd');
-  return indicator !== '' && (indicator === 'DBIT') !== (direction === 'debit');
+  return ![undefined, direction].includes(directionOf(part));
 }
 
 const opposite = (direction: EntryFacts['direction']) => (direction === 'credit' ? 'debit' : 'credit');

@@ -6,11 +6,20 @@
  */
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
-import { date, Entry, EntryReader, notDirection, ReadMoney } from './camt-entries.ts';
-import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding } from './format.ts';
-import { BankPart, BankStatement, balanceRemarks, compact, invalidFile, Totals } from './statement.ts';
-import { attribute, child, EMPTY, Namespaces, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
+import { Amount, isCurrency, isDate } from '#values';
+import { date, directionOf, Entry, EntryReader, notDirection, ReadMoney } from './camt-entries.ts';
+import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding, newlines } from './format.ts';
+import {
+  BankPart,
+  BankStatement,
+  balanceRemarks,
+  compact,
+  decimalIn,
+  invalidFile,
+  signed,
+  Totals,
+} from './statement.ts';
+import { attribute, child, EMPTY, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
 
 type Message = Readonly<{
   name: string;
@@ -156,7 +165,7 @@ class EntriesApart {
       if (stub['@from'] === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
       for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
         const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
-        const entry = this.parse(this.text(from, to), line, stub['@scope'] as Namespaces | undefined);
+        const entry = this.parse(this.text(from, to), line, stub);
         yield { node: nodes(entry, 'Ntry')[0] ?? EMPTY, line, at: to };
       }
     }
@@ -179,9 +188,9 @@ class EntriesApart {
     return decode({ name: this.name, bytes: this.bytes.subarray(from, to) }, this.encoding);
   }
 
-  private parse(text: string, firstLine: number, namespaces?: Namespaces) {
+  private parse(text: string, firstLine: number, around?: Node) {
     try {
-      return parseXml(text, namespaces);
+      return parseXml(text, around);
     } catch (error) {
       if (!(error instanceof XmlFault)) throw error;
       const path = error.line === undefined && firstLine === 1 ? '' : `line ${firstLine + (error.line ?? 1) - 1}`;
@@ -192,8 +201,6 @@ class EntriesApart {
 
 const NEWLINE = 0x0a;
 const ENDS_A_NAME = new Set<number | undefined>([...'> \t\r\n'].map((each) => each.charCodeAt(0)));
-const newlines = (text: string) => text.split('\n').length - 1;
-
 const declaredEncoding = (bytes: Buffer) =>
   /^<\?xml[^>]*encoding=["']([A-Za-z0-9._-]+)["']/.exec(bytes.subarray(0, 200).toString('latin1').trimStart())?.[1] ??
   'utf-8';
@@ -230,11 +237,12 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
     return { account, currency, ...unread, pending: 0 };
   }
   const money: ReadMoney = (written, stated, where) => {
-    const text = plainDecimal(written);
-    if (stated !== '' && stated !== currency) {
-      problems.push({ path: where, reason: `is in ${stated}, but the account is in ${currency}` });
-    } else if (amountProblem(text, minorDigits(currency) as number) === undefined) return Amount.of(text, currency);
-    else problems.push({ path: where, reason: `'${text}' is not an amount in ${currency}` });
+    const isOther = stated !== '' && stated !== currency;
+    const amount = isOther
+      ? `is in ${stated}, but the account is in ${currency}`
+      : decimalIn(currency, written, XS_DECIMAL);
+    if (typeof amount !== 'string') return amount;
+    problems.push({ path: where, reason: amount });
     return Amount.zero(currency);
   };
   const remarks: string[] = [];
@@ -256,10 +264,10 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
     totals.expect(at, closing?.toString(), opening.plus(sums.booked).toString());
   }
   const isSummed = checkSummary(child(statement, 'TxsSummry'), sums, source, path, money);
-  if (message.only === undefined) {
-    const proof = isSummed ? 'the totals of its entries (TxsSummry)' : undefined;
-    remarks.push(...balanceRemarks({ account, opening, closing }, proof));
-  }
+  if (message.only === undefined)
+    remarks.push(
+      ...balanceRemarks({ account, opening, closing }, isSummed ? 'the totals of its entries (TxsSummry)' : ''),
+    );
   return {
     ...{ account, currency, opening, closing, closed_on: closedOn, remarks },
     reference: textAt(statement, 'Id'),
@@ -267,15 +275,8 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
   };
 }
 
-type Balances = Readonly<Record<'opening' | 'closing', Amount | undefined> & { closedOn: string | undefined }>;
-
 /** A page of a statement begins or ends with an interim balance (ITBD). An interim report states it for other entries. */
-function balancesOf(
-  all: readonly Node[],
-  path: string,
-  { message, problems }: StatementSource,
-  money: ReadMoney,
-): Balances {
+function balancesOf(all: readonly Node[], path: string, { message, problems }: StatementSource, money: ReadMoney) {
   const complain = (reason: string) => problems.push({ path, reason });
   const coded = all.map((node) => {
     const kind = child(node, 'Tp', 'CdOrPrtry');
@@ -285,46 +286,51 @@ function balancesOf(
   });
   const named = (code: string) => coded.find((each) => each.code === code);
   const interim = message.only === undefined ? coded.filter(({ code }) => code === 'ITBD') : [];
-  const first = named('OPBD') ?? named('PRCD') ?? interim.shift();
-  const last = named('CLBD');
   const amount = (of: (typeof coded)[number] | undefined) => {
     if (of === undefined) return undefined;
-    const { code, node } = of;
-    const read = money(textAt(node, 'Amt'), attribute(node, ['Amt'], 'Ccy'), `${path}, balance ${code}`);
-    const indicator = textAt(node, 'CdtDbtInd');
-    if (indicator !== 'CRDT' && indicator !== 'DBIT') complain(notDirection(indicator, `balance ${code}`));
-    return indicator === 'DBIT' ? read.negated() : read;
+    const title = `balance ${of.code}`;
+    const read = money(textAt(of.node, 'Amt'), attribute(of.node, ['Amt'], 'Ccy'), `${path}, ${title}`);
+    const direction = directionOf(of.node);
+    if (direction === undefined) complain(notDirection(of.node, title));
+    return direction === 'debit' ? read.negated() : read;
   };
-  const closedOn = last === undefined ? '' : date(child(last.node, 'Dt'));
+  const opening = amount(named('OPBD') ?? named('PRCD') ?? interim.shift());
+  const last = named('CLBD');
+  const closedOn = date(child(last?.node, 'Dt'));
   if (closedOn !== '' && !isDate(closedOn)) complain(`'${closedOn}' is not a date (balance CLBD)`);
-  return { opening: amount(first), closing: amount(last ?? interim.pop()), closedOn: closedOn || undefined };
+  return { opening, closing: amount(last ?? interim.pop()), closedOn: closedOn || undefined };
 }
 
 /** Whether the bank states the sum of the entries. */
-function checkSummary(summary: Node, sums: EntrySums, { totals }: StatementSource, path: string, money: ReadMoney) {
-  const stated = (block: string, ...at: readonly string[]) => textAt(summary, block, ...at);
-  const expectSum = (block: string, text: string, found: Amount) => {
-    if (text === '') return false;
-    totals.expect(`${path}: sum (${block})`, money(text, '', `${path}, ${block}`).toString(), found.toString());
-    return true;
+function checkSummary(
+  of: Node,
+  { all, credit, debit }: EntrySums,
+  { totals }: StatementSource,
+  path: string,
+  money: ReadMoney,
+) {
+  const isSum = (title: string, text: string, found: Amount) => {
+    if (text !== '')
+      totals.expect(`${path}: sum (${title})`, money(text, '', `${path}, ${title}`).toString(), found.toString());
+    return text !== '';
   };
-  const [all, ...sides] = (['TtlNtries', 'TtlCdtNtries', 'TtlDbtNtries'] as const).map((block, index) => {
-    const found = [sums.all, sums.credit, sums.debit][index] as EntrySum;
-    const number = stated(block, 'NbOfNtries');
+  const isStated = (block: string, found: EntrySum) => {
+    const number = textAt(of, block, 'NbOfNtries');
     // Some banks count the transactions in the entries.
-    if (number !== '' && Number(number) !== found.transactions) {
+    if (number !== '' && Number(number) !== found.transactions)
       totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(found.entries));
-    }
-    return expectSum(block, stated(block, 'Sum'), found.sum);
-  });
-  const net = sums.credit.sum.minus(sums.debit.sum);
-  const isDebit = stated('TtlNtries', 'CdtDbtInd') || stated('TtlNtries', 'TtlNetNtry', 'CdtDbtInd');
-  const isNet = expectSum(
+    return isSum(block, textAt(of, block, 'Sum'), found.sum);
+  };
+  const total = child(of, 'TtlNtries');
+  const net = child(total, 'TtlNetNtry');
+  const sum = credit.sum.minus(debit.sum);
+  const isNet = isSum(
     'TtlNetNtry',
-    stated('TtlNtries', 'TtlNetNtryAmt') || stated('TtlNtries', 'TtlNetNtry', 'Amt'),
-    isDebit === 'DBIT' ? net.negated() : net,
+    textAt(net, 'Amt') || textAt(total, 'TtlNetNtryAmt'),
+    (directionOf(net) ?? directionOf(total)) === 'debit' ? sum.negated() : sum,
   );
-  return all || isNet || sides.every(Boolean);
+  const sides = [isStated('TtlCdtNtries', credit), isStated('TtlDbtNtries', debit)];
+  return isStated('TtlNtries', all) || isNet || sides.every(Boolean);
 }
 
 class EntrySums {
@@ -346,7 +352,7 @@ class EntrySums {
       each.sum = each.sum.plus(amount);
     }
     if (!isBooked) this.pending += 1;
-    else this.booked = direction === 'credit' ? this.booked.plus(amount) : this.booked.minus(amount);
+    else this.booked = this.booked.plus(signed({ direction, amount }));
   }
 }
 
@@ -356,9 +362,5 @@ interface EntrySum {
   sum: Amount;
 }
 
-/** An xs:decimal may have a plus sign, and no digits before or after its point. */
-function plainDecimal(text: string) {
-  const [, whole = '', fraction = ''] = /^\+?(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
-  if (whole + fraction === '') return text;
-  return `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
-}
+/** An xs:decimal may have a sign, and no digits before or after its point. */
+const XS_DECIMAL = /^\+?(-?\d*)(?:\.(\d*))?$/;

@@ -20,6 +20,7 @@ import {
   meaningful,
   methodOf,
   references,
+  signed,
   Totals,
 } from './statement.ts';
 
@@ -231,23 +232,23 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     return complain(`has a minus sign, but the column '${columns.indicator}' gives the direction`);
   }
   if (credit?.isZero() === false && debit?.isZero() === false) return complain('has a credit and a debit');
-  const signed = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
-  if (signed === undefined) return complain('has no amount');
+  const sum = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
+  if (sum === undefined) return complain('has no amount');
   // A row with the amount zero is a remark of the bank.
-  if (signed.isZero()) return undefined;
+  if (sum.isZero()) return undefined;
 
   const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
     (each) => each !== undefined,
   );
   const text = joined(...columns.text.map(cell));
-  const direction = signed.isNegative() ? 'debit' : 'credit';
+  const direction = sum.isNegative() ? 'debit' : 'credit';
   const code = cell(columns.return_code) || (direction === 'debit' ? (/\bR\d\d\b/.exec(text)?.[0] ?? '') : '');
   const line: BankLine = {
     position: row.line,
     booked_on: bookedOn,
     value_on: day(cell(columns.value_date), map.date_format),
     direction,
-    amount: signed.isNegative() ? signed.negated() : signed,
+    amount: sum.isNegative() ? sum.negated() : sum,
     bank_reference: meaningful(cell(columns.bank_reference)),
     references: references(fields.map((name) => [name, cell(name)])),
     text,
@@ -326,7 +327,6 @@ function day(text: string, format: string) {
 
 /** Some banks write a balance only beside the last line of a day: it must include the lines since the balance before. */
 function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
-  const signed = ({ line }: ParsedRow) => (line.direction === 'credit' ? line.amount : line.amount.negated());
   const check = (ordered: readonly ParsedRow[]) => {
     let opening: Amount | undefined;
     let at: Amount | undefined;
@@ -334,8 +334,8 @@ function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
     let compared = 0;
     const faults: { each: ParsedRow; expected: Amount }[] = [];
     for (const each of ordered) {
-      sum = sum.plus(signed(each));
-      const expected: Amount | undefined = at?.plus(signed(each));
+      sum = sum.plus(signed(each.line));
+      const expected: Amount | undefined = at?.plus(signed(each.line));
       at = each.balance ?? expected;
       if (each.balance === undefined) continue;
       opening ??= each.balance.minus(sum);
@@ -351,7 +351,7 @@ function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
   );
   const { faults, opening, closing } = best;
   const hasAll = lines.every(({ balance }) => balance !== undefined);
-  const byDay = faults.length === 0 || !hasAll ? undefined : orderedWithinDays(lines, signed);
+  const byDay = faults.length === 0 || !hasAll ? undefined : orderedWithinDays(lines);
   if (byDay !== undefined) return byDay;
   for (const { each, expected } of faults) {
     const path = `line ${each.line.position}: running balance (of a bank that orders its lines otherwise, leave out the map's column 'balance')`;
@@ -365,13 +365,16 @@ function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
  * next, so all lines of a day must form one path through the day's balances (Euler), and a day begins where the day
  * before ended. Returns undefined if they do not.
  */
-function orderedWithinDays(lines: readonly ParsedRow[], signed: (row: ParsedRow) => Amount) {
+function orderedWithinDays(lines: readonly ParsedRow[]) {
   const days = new Map<string, ParsedRow[]>();
   for (const row of lines) days.set(row.line.booked_on, [...(days.get(row.line.booked_on) ?? []), row]);
   let opening: Amount | undefined;
   let at: Amount | undefined;
   for (const [, rows] of [...days].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const edges = rows.map((row) => ({ from: (row.balance as Amount).minus(signed(row)), to: row.balance as Amount }));
+    const edges = rows.map((row) => ({
+      from: (row.balance as Amount).minus(signed(row.line)),
+      to: row.balance as Amount,
+    }));
     const surplus = new Map<string, number>();
     for (const { from, to } of edges) {
       surplus.set(from.toString(), (surplus.get(from.toString()) ?? 0) + 1);

@@ -29,18 +29,13 @@ const ACCOUNT = /^:(?:25P?|28C?):/m;
 const INTERIM_HEADER = /\{2:[IO]942/;
 const INTERIM = /^:34F:|^\{1:[^}]*\}\{2:[IO]942/m;
 
-const matches = (isInterim: boolean) => (file: Readonly<{ head: string }>) =>
-  BEGINS.test(file.head) && ACCOUNT.test(file.head) && INTERIM.test(file.head) === isInterim;
+const format = (title: string, isInterim: boolean): BankFormat => ({
+  ...{ name: title.toLowerCase(), title, read: readMessages },
+  matches: ({ head }) => BEGINS.test(head) && ACCOUNT.test(head) && INTERIM.test(head) === isInterim,
+});
 
-export const mt940: BankFormat = {
-  ...{ name: 'mt940', title: 'MT940', matches: matches(false) },
-  read: readMessages,
-};
-
-export const mt942: BankFormat = {
-  ...{ name: 'mt942', title: 'MT942', matches: matches(true) },
-  read: readMessages,
-};
+export const mt940 = format('MT940', false);
+export const mt942 = format('MT942', true);
 
 /** A field of a message, such as `:61:`, with its continuation lines. */
 type Field = Readonly<{ tag: string; line: number; text: string[] }>;

@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { isCurrency } from '#values';
-import { BankFile, BankFormat, decode, withSingleBytes } from './format.ts';
+import { BankFile, BankFormat, decode, newlines, withSingleBytes } from './format.ts';
 import {
   amountIn,
   BankLine,
@@ -243,8 +243,6 @@ class OfxReader {
     };
   }
 }
-
-const newlines = (text: string) => text.split('\n').length - 1;
 
 const pendingOf = (statement: Element) =>
   statement.children

@@ -120,11 +120,16 @@ export const ambiguousAmount = (written: string) => `'${written}' may have thous
 /** Returns an amount without its sign, which has a comma or a point before its decimals, or why it is none. */
 export function amountIn(currency: string, written: string): Amount | string {
   if (isAmbiguousAmount(written, currency)) return ambiguousAmount(written);
-  const [, whole = '', fraction = ''] = /^[+-]?(\d*)(?:[.,](\d*))?$/.exec(written) ?? [];
+  return decimalIn(currency, written, /^[+-]?(\d*)(?:[.,](\d*))?$/);
+}
+
+/** Returns an amount of this form, which has its digits before and after the point as groups, or why it is none. */
+export function decimalIn(currency: string, written: string, form: RegExp): Amount | string {
+  const [, whole = '', fraction = ''] = form.exec(written) ?? [];
   const decimal = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
-  return whole + fraction === '' || amountProblem(decimal, minorDigits(currency) as number) !== undefined
-    ? `'${written}' is not an amount in ${currency}`
-    : Amount.of(decimal, currency);
+  return /\d/.test(whole + fraction) && amountProblem(decimal, minorDigits(currency) as number) === undefined
+    ? Amount.of(decimal, currency)
+    : `'${written}' is not an amount in ${currency}`;
 }
 
 /** Says of a statement that lacks a balance how its sum was checked. */
@@ -132,9 +137,7 @@ export function balanceRemarks(
   { account, opening, closing }: Pick<BankStatement, 'account' | 'opening' | 'closing'>,
   proof = '',
 ): string[] {
-  const missing = [opening === undefined ? 'opening' : [], closing === undefined ? 'closing' : []]
-    .flat()
-    .join(' or ');
+  const missing = [opening === undefined ? 'opening' : [], closing === undefined ? 'closing' : []].flat().join(' or ');
   const checked = proof === '' ? 'its sum was not checked' : `its sum was only checked by ${proof}`;
   return missing === '' ? [] : [`The statement of ${account} has no ${missing} balance, so ${checked}.`];
 }
@@ -180,6 +183,9 @@ export function references(
   }
   return [...found.values()];
 }
+
+export const signed = ({ direction, amount }: Pick<BankLine, 'direction' | 'amount'>) =>
+  direction === 'credit' ? amount : amount.negated();
 
 /** `3`, or `3.2` for the second part of the entry 3. */
 export const placeOf = ({ position, part }: Readonly<{ position: number; part?: number | null | undefined }>) =>

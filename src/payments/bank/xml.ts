@@ -6,6 +6,8 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 
 export type Node = { readonly [name: string]: Node | readonly Node[] | string | undefined };
 
+export const EMPTY: Node = {};
+
 const LISTS = new Set([
   ...['Stmt', 'Rpt', 'Ntfctn', 'Ntry', 'NtryDtls', 'TxDtls', 'Ustrd', 'Strd', 'Bal', 'RfrdDocInf', 'Rcrd'],
 ]);
@@ -40,52 +42,49 @@ export class XmlFault extends Error {
 const localName = (name: string) => name.slice(name.indexOf(':') + 1);
 
 /** The namespace of each prefix. The default namespace has the prefix ''. */
-export type Namespaces = Readonly<Record<string, string>>;
+type Namespaces = Readonly<Record<string, string>>;
 
 const OWN = /^$|\bcamt\.05[234]\b/;
-/** An element of another namespace with one of these names is refused: it looks like money that is not read. */
+/** In another namespace, these are refused: they look like money that is not read. */
 const MONEY = /^(?:Document|BkToCstmr\w+|Stmt|Rpt|Ntfctn|Bal|Ntry|NtryDtls|TxDtls)$/;
 const HAS_NAMESPACES = /<[^\s<>/"=]+:|\sxmlns/;
 
-/** `namespaces`: those of the element around this text. Throws an XmlFault. */
-export function parseXml(text: string, namespaces: Namespaces = {}): Node {
+/** `around`: a node of the skeleton (`from`) around this text. Throws an XmlFault. */
+export function parseXml(text: string, around: Node = EMPTY): Node {
+  const namespaces = (around['@scope'] ?? {}) as Namespaces;
   const parsed = parse(text);
   return HAS_NAMESPACES.test(text) || !OWN.test(namespaces[''] ?? '') ? inNamespaces(parsed, namespaces) : parsed;
 }
 
 function inNamespaces(parent: Node, around: Namespaces): Node {
-  const named: Record<string, Node | (Node | string)[] | string | undefined> = {};
+  const named: Record<string, Node[string]> = {};
   for (const [name, value] of Object.entries(parent)) {
-    if (/^[@#?]/.test(name)) named[name] = value as string;
-    else for (const each of [value as Node | string].flat()) add(name, each);
+    for (const content of [value as Node | string].flat()) {
+      if (/^[@#?]/.test(name)) named[name] = content;
+      else add(name, content);
+    }
   }
-  return named as Node;
+  return named;
 
   function add(name: string, content: Node | string) {
-    const own = typeof content === 'string' ? around : { ...around, ...declarations(content) };
+    const scope = { ...around };
+    for (const [each, value] of Object.entries(typeof content === 'string' ? {} : content))
+      if (/^@xmlns(?::|$)/.test(each)) scope[each.slice('@xmlns:'.length)] = String(value);
     const prefix = name.slice(0, Math.max(name.indexOf(':'), 0));
     // A prefix that is not declared is a namespace that nobody knows.
-    const namespace = own[prefix] ?? prefix;
+    const namespace = scope[prefix] ?? prefix;
     const local = localName(name);
-    if (!OWN.test(namespace) && MONEY.test(local)) {
+    if (!OWN.test(namespace) && MONEY.test(local))
       throw new XmlFault(`has the element ${local} in the namespace '${namespace}', which is not camt`);
-    }
     const key = OWN.test(namespace) ? local : `{${namespace}}${local}`;
     // Supplementary data have elements of any namespace.
     const isRead = typeof content === 'object' && key !== 'SplmtryData';
-    const node = isRead ? { ...inNamespaces(content, own), ...('@from' in content && { '@scope': own }) } : content;
-    const before = named[key];
-    if (before === undefined) named[key] = LISTS.has(key) ? [node] : node;
-    else named[key] = [before as Node | string, node].flat();
+    const node = isRead ? { ...inNamespaces(content, scope), ...('@from' in content && { '@scope': scope }) } : content;
+    const before = named[key] as Node | Node[] | undefined;
+    if (before !== undefined) named[key] = [before, node as Node].flat();
+    else named[key] = LISTS.has(key) ? [node as Node] : node;
   }
 }
-
-const declarations = (node: Node): Namespaces =>
-  Object.fromEntries(
-    Object.entries(node).flatMap(([name, value]) =>
-      /^@xmlns(?::|$)/.test(name) ? [[name.slice('@xmlns:'.length), String(value)]] : [],
-    ),
-  );
 
 function parse(text: string): Node {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw new XmlFault('has a document type (DOCTYPE), which is not allowed');
@@ -107,8 +106,6 @@ function faultOf(message: string) {
   if (open === undefined) return `is not XML: ${message}`;
   return open.split(',').length > MOST_NESTED ? TOO_DEEP : 'is not XML: has tags that are not closed';
 }
-
-export const EMPTY: Node = {};
 
 export function child(node: Node | undefined, ...path: readonly string[]) {
   let at: Node = node ?? EMPTY;

@@ -31,20 +31,13 @@ export function unzipped({ name: archive, bytes }: BankFile): Readonly<{
     let left = MOST_BYTES;
     for (let count = bytes.readUInt16LE(end + 10); count > 0; count -= 1) {
       if (bytes.readUInt32LE(at) !== ENTRY_OF_DIRECTORY) throw invalid('is a zip archive with a damaged directory');
-      const [flags, method] = [bytes.readUInt16LE(at + 8), bytes.readUInt16LE(at + 10)];
-      const [sum, packed, size] = [16, 20, 24].map((offset) => bytes.readUInt32LE(at + offset)) as [
-        number,
-        number,
-        number,
-      ];
-      const [nameLength, extra, comment] = [28, 30, 32].map((offset) => bytes.readUInt16LE(at + offset)) as [
-        number,
-        number,
-        number,
-      ];
-      const name = bytes.toString('utf8', at + 46, at + 46 + nameLength);
-      const local = bytes.readUInt32LE(at + 42);
-      at += 46 + nameLength + extra + comment;
+      const entry = bytes.subarray(at);
+      const [flags, method] = [entry.readUInt16LE(8), entry.readUInt16LE(10)];
+      const [sum, packed, size] = [entry.readUInt32LE(16), entry.readUInt32LE(20), entry.readUInt32LE(24)];
+      const ends = 46 + entry.readUInt16LE(28);
+      const name = entry.toString('utf8', 46, ends);
+      const local = entry.readUInt32LE(42);
+      at += ends + entry.readUInt16LE(30) + entry.readUInt16LE(32);
       if (/^xl\/|\[Content_Types\]\.xml$/.test(name)) {
         throw refuse('bank_format_not_read', { file: archive, format: 'a spreadsheet', instead: 'Save it as CSV.' });
       }
