@@ -18,6 +18,7 @@ import {
   meaningful,
   methodOf,
   references,
+  returnCodeIn,
   shortDay,
   Totals,
 } from './statement.ts';
@@ -474,7 +475,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
     type,
     method: methodOf(type, text),
     reversal: REVERSALS[way].has(type),
-    return_code: way === 'debit' && !isFee ? /\bR\d\d\b/.exec(text)?.[0] : undefined,
+    return_code: isFee ? undefined : returnCodeIn(way, text),
     raw: record.raw,
   };
 }

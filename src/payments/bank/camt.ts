@@ -19,7 +19,7 @@ import {
   signed,
   Totals,
 } from './statement.ts';
-import { attribute, child, EMPTY, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
+import { attribute, child, EMPTY, Namespaces, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
 
 type Message = Readonly<{
   name: string;
@@ -117,6 +117,8 @@ class EntriesApart {
   private readonly name: string;
   private readonly bytes: Buffer;
   private readonly encoding: string;
+  /** An entry has the prefix of its message. */
+  private readonly namespaces: Namespaces;
   /** For each entry: the first byte, the byte after the last, and the line of the file. */
   private readonly places: number[] = [];
 
@@ -128,6 +130,7 @@ class EntriesApart {
     this.encoding = isPlain ? declared : 'utf-8';
     const pieces: string[] = [];
     const tag = /<((?:[^\s<>/:]+:)?)BkToCstmr\w+[\s>]/.exec(this.bytes.toString('latin1', 0, HEAD_BYTES))?.[1] ?? '';
+    this.namespaces = { '': tag && 'another', [tag.slice(0, -1)]: '' };
     let line = 1;
     let at = 0;
     // Entries that follow each other are one element of the skeleton, which says which entries they are.
@@ -165,7 +168,7 @@ class EntriesApart {
       if (stub['@from'] === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
       for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
         const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
-        const entry = this.parse(this.text(from, to), line, stub);
+        const entry = this.parse(this.text(from, to), line, this.namespaces);
         yield { node: nodes(entry, 'Ntry')[0] ?? EMPTY, line, at: to };
       }
     }
@@ -188,9 +191,9 @@ class EntriesApart {
     return decode({ name: this.name, bytes: this.bytes.subarray(from, to) }, this.encoding);
   }
 
-  private parse(text: string, firstLine: number, around?: Node) {
+  private parse(text: string, firstLine: number, namespaces?: Namespaces) {
     try {
-      return parseXml(text, around);
+      return parseXml(text, namespaces);
     } catch (error) {
       if (!(error instanceof XmlFault)) throw error;
       const path = error.line === undefined && firstLine === 1 ? '' : `line ${firstLine + (error.line ?? 1) - 1}`;

@@ -20,6 +20,7 @@ import {
   meaningful,
   methodOf,
   references,
+  returnCodeIn,
   signed,
   Totals,
 } from './statement.ts';
@@ -242,7 +243,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   );
   const text = joined(...columns.text.map(cell));
   const direction = sum.isNegative() ? 'debit' : 'credit';
-  const code = cell(columns.return_code) || (direction === 'debit' ? (/\bR\d\d\b/.exec(text)?.[0] ?? '') : '');
+  const code = cell(columns.return_code) || returnCodeIn(direction, text);
   const line: BankLine = {
     position: row.line,
     booked_on: bookedOn,
@@ -257,8 +258,8 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     type: cell(columns.type),
     // Banks in the USA write BAI2 codes in this column.
     method: methodOf(cell(columns.type), text),
-    reversal: code !== '' || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
-    return_code: code || undefined,
+    reversal: code !== undefined || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
+    return_code: code,
     raw: row.raw,
   };
   return { account, line, balance };
@@ -371,41 +372,25 @@ function orderedWithinDays(lines: readonly ParsedRow[]) {
   let opening: Amount | undefined;
   let at: Amount | undefined;
   for (const [, rows] of [...days].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const edges = rows.map((row) => ({
-      from: (row.balance as Amount).minus(signed(row.line)),
-      to: row.balance as Amount,
-    }));
+    // By balance: the balances that follow it, and how many more lines leave it than lead to it.
+    const next = new Map<string, string[]>();
     const surplus = new Map<string, number>();
-    for (const { from, to } of edges) {
-      surplus.set(from.toString(), (surplus.get(from.toString()) ?? 0) + 1);
-      surplus.set(to.toString(), (surplus.get(to.toString()) ?? 0) - 1);
+    const froms = rows.map(({ line, balance }) => (balance as Amount).minus(signed(line)));
+    for (const [index, { balance }] of rows.entries()) {
+      const [from, to] = [String(froms[index]), String(balance)];
+      surplus.set(from, (surplus.get(from) ?? 0) + 1);
+      surplus.set(to, (surplus.get(to) ?? 0) - 1);
+      if (next.get(from)?.push(to) === undefined) next.set(from, [to]);
     }
-    const starts = edges.filter(({ from }) => surplus.get(from.toString()) === 1);
-    const start: Amount | undefined = at ?? (starts[0] ?? edges[0])?.from;
-    if (start === undefined || !isOnePath(edges, start)) return undefined;
+    const start = at ?? ((froms.find((from) => surplus.get(String(from)) === 1) ?? froms[0]) as Amount);
     opening ??= start;
-    at = edges.reduce((sum, { from, to }) => sum.plus(to.minus(from)), start);
+    at = start.plus(Amount.sum(start.currency, rows, ({ line }) => signed(line)));
+    const reached = new Set([String(start)]);
+    for (const each of reached) for (const to of next.get(each) ?? []) reached.add(to);
+    const uneven = [...surplus].flatMap(([each, count]) => (count === 0 ? [] : `${each} ${count}`));
+    const ends = start.equals(at) ? [] : [`${start} 1`, `${at} -1`];
+    if (uneven.sort().join() !== ends.sort().join() || ![...next.keys()].every((each) => reached.has(each)))
+      return undefined;
   }
   return { opening, closing: at };
-}
-
-/** Whether a path from `start` uses each edge once (Hierholzer's algorithm). */
-function isOnePath(edges: readonly Readonly<{ from: Amount; to: Amount }>[], start: Amount) {
-  const left = new Map<string, string[]>();
-  for (const { from, to } of edges) {
-    const next = left.get(from.toString());
-    if (next === undefined) left.set(from.toString(), [to.toString()]);
-    else next.push(to.toString());
-  }
-  const open = [start.toString()];
-  const path: string[] = [];
-  while (open.length > 0) {
-    const next = left.get(open.at(-1) as string)?.pop();
-    if (next === undefined) path.push(open.pop() as string);
-    else open.push(next);
-  }
-  // Two pieces that do not meet leave a gap in the path.
-  const steps = new Set(edges.map(({ from, to }) => `${from} ${to}`));
-  const isWhole = path.every((to, index) => index === path.length - 1 || steps.has(`${path[index + 1]} ${to}`));
-  return path.length === edges.length + 1 && isWhole;
 }

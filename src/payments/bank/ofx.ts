@@ -19,6 +19,7 @@ import {
   meaningful,
   methodOf,
   references,
+  returnCodeIn,
 } from './statement.ts';
 
 export const ofx: BankFormat = {
@@ -237,7 +238,7 @@ class OfxReader {
       payer_account: meaningful(compact(of('BANKACCTTO', 'ACCTID'))),
       type,
       method: methodOf(type, text),
-      ...{ reversal: false, return_code: direction === 'debit' ? /\bR\d\d\b/.exec(text)?.[0] : undefined },
+      ...{ reversal: false, return_code: returnCodeIn(direction, text) },
       ...(corrects !== '' && { held: `the bank corrects its transaction ${corrects}` }),
       raw: rawOf(element),
     };

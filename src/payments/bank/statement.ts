@@ -137,7 +137,7 @@ export function balanceRemarks(
   { account, opening, closing }: Pick<BankStatement, 'account' | 'opening' | 'closing'>,
   proof = '',
 ): string[] {
-  const missing = [opening === undefined ? 'opening' : [], closing === undefined ? 'closing' : []].flat().join(' or ');
+  const missing = [opening ?? 'opening', closing ?? 'closing'].filter((each) => typeof each === 'string').join(' or ');
   const checked = proof === '' ? 'its sum was not checked' : `its sum was only checked by ${proof}`;
   return missing === '' ? [] : [`The statement of ${account} has no ${missing} balance, so ${checked}.`];
 }
@@ -203,6 +203,10 @@ export const dayOf = (year = '', month = '', day = '') =>
 
 /** `261031`: a day of this century. */
 export const shortDay = (text: string) => dayOf(`20${text.slice(0, 2)}`, text.slice(2, 4), text.slice(4));
+
+/** The return code of an ACH debit, such as R01. */
+export const returnCodeIn = (direction: BankLine['direction'], text: string) =>
+  direction === 'debit' ? /\bR\d\d\b/.exec(text)?.[0] : undefined;
 
 /** The fields in which a payer or a bank identifies a payment. */
 const ID_FIELDS = new Set(['EndToEndId', 'TxId', 'InstrId', 'server id', 'customer reference']);

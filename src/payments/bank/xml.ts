@@ -42,16 +42,15 @@ export class XmlFault extends Error {
 const localName = (name: string) => name.slice(name.indexOf(':') + 1);
 
 /** The namespace of each prefix. The default namespace has the prefix ''. */
-type Namespaces = Readonly<Record<string, string>>;
+export type Namespaces = Readonly<Record<string, string>>;
 
 const OWN = /^$|\bcamt\.05[234]\b/;
 /** In another namespace, these are refused: they look like money that is not read. */
 const MONEY = /^(?:Document|BkToCstmr\w+|Stmt|Rpt|Ntfctn|Bal|Ntry|NtryDtls|TxDtls)$/;
 const HAS_NAMESPACES = /<[^\s<>/"=]+:|\sxmlns/;
 
-/** `around`: a node of the skeleton (`from`) around this text. Throws an XmlFault. */
-export function parseXml(text: string, around: Node = EMPTY): Node {
-  const namespaces = (around['@scope'] ?? {}) as Namespaces;
+/** `namespaces`: of the element around this text. Throws an XmlFault. */
+export function parseXml(text: string, namespaces: Namespaces = {}): Node {
   const parsed = parse(text);
   return HAS_NAMESPACES.test(text) || !OWN.test(namespaces[''] ?? '') ? inNamespaces(parsed, namespaces) : parsed;
 }
@@ -79,7 +78,7 @@ function inNamespaces(parent: Node, around: Namespaces): Node {
     const key = OWN.test(namespace) ? local : `{${namespace}}${local}`;
     // Supplementary data have elements of any namespace.
     const isRead = typeof content === 'object' && key !== 'SplmtryData';
-    const node = isRead ? { ...inNamespaces(content, scope), ...('@from' in content && { '@scope': scope }) } : content;
+    const node = isRead ? inNamespaces(content, scope) : content;
     const before = named[key] as Node | Node[] | undefined;
     if (before !== undefined) named[key] = [before, node as Node].flat();
     else named[key] = LISTS.has(key) ? [node as Node] : node;
