@@ -92,6 +92,11 @@ export class EntryReader {
     const lacking = lackingDetails(details, parts.length);
     if (parts.length === 0 || known.length < parts.length) {
       this.checkBatches(details, amount, undefined, where);
+      if (parts.length === 0 && details.some((each) => Number(textAt(each, 'Btch', 'NbOfTxs')) > 1)) {
+        this.statement.remarks.push(
+          `${where}: it is a batch without details. If the bank has them in a camt.054, import that file, also again.`,
+        );
+      }
       const why = lacking === undefined ? `has ${parts.length} transactions that state no amount` : `has ${lacking}`;
       return parts.length > 1 || lacking !== undefined
         ? [this.asOne(shared, parts, amount, { why, where })]
