@@ -251,7 +251,7 @@ const bankCode = (entry: Node) => {
 function chargesOf(shared: EntryFacts, parts: readonly Node[], amount: Amount): BankLine {
   const { text, payer_name, type, ...line } = lineOf({ ...shared, direction: 'debit' }, parts, amount);
   return {
-    ...{ ...line, text: `charges of ${joined(payer_name, text)}` },
+    ...{ ...line, text: `charges of ${joined([payer_name, text])}` },
     ...{ references: [], payer_name: undefined, payer_account: undefined, reversal: false, return_code: undefined },
     type: [
       ...bankCode(shared.entry)
@@ -306,7 +306,7 @@ function lineOf(
   const nameOf = (party: Node) => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
   // The sender of the money, or the ultimate payer if the sender is a payment provider.
   const behind = ['UltmtDbtr', 'InitgPty'].flatMap((role) => meaningful(nameOf(child(only, 'RltdPties', role))) ?? []);
-  const text = joined(...remittance, ...behind, textAt(entry, 'AddtlNtryInf'));
+  const text = joined([...remittance, ...behind, textAt(entry, 'AddtlNtryInf')]);
   return {
     position,
     booked_on: bookedOn,
@@ -334,7 +334,7 @@ function lineOf(
 /** The amounts beside the booked amount, as the bank writes them: `120.00 USD`. */
 function particularsOf(...at: readonly Node[]) {
   const written = (node: Node, ...path: readonly string[]) =>
-    joined(textAt(node, ...path), attribute(node, path, 'Ccy'));
+    joined([textAt(node, ...path), attribute(node, path, 'Ccy')]);
   return references(
     at.flatMap((node) => {
       const amounts = child(node, 'AmtDtls');

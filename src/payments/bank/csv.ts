@@ -241,7 +241,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
     (each) => each !== undefined,
   );
-  const text = joined(...columns.text.map(cell));
+  const text = joined(columns.text.map(cell));
   const direction = sum.isNegative() ? 'debit' : 'credit';
   const code = cell(columns.return_code) || returnCodeIn(direction, text);
   const line: BankLine = {

@@ -23,7 +23,7 @@ export function readEntryText(lines: readonly string[], supplementary: readonly 
   const particulars = particularsIn(`${supplementary.join('')}\n${whole}`);
   if (code !== undefined && separator !== undefined) return numbered(whole.slice(3), code, separator, particulars);
   if (SLASHED.test(whole)) return slashed(whole, particulars);
-  const spaced = joined(...lines.map((each) => each.trim()));
+  const spaced = joined(lines.map((each) => each.trim()));
   return {
     ...{ text: spaced, particulars, name: undefined, behind: [], account: undefined, code: '' },
     // A document number may continue on the next line.
@@ -53,7 +53,7 @@ function numbered(text: string, code: string, separator: string, particulars: En
   const all = (pattern: RegExp) => [...fields].filter(([number]) => pattern.test(number)).map(([, value]) => value);
   const pieces = all(/^(?:2\d|6[0-3])$/);
   const sepa = tagged(pieces.join(''), /(EREF|KREF|MREF|CRED|DEBT|SVWZ|ABWA|ABWE|IBAN|BIC)[+:]/g);
-  const remittance = sepa.get('SVWZ') ?? (sepa.size === 0 ? joined(...pieces.map((each) => each.trim())) : '');
+  const remittance = sepa.get('SVWZ') ?? (sepa.size === 0 ? joined(pieces.map((each) => each.trim())) : '');
   const returned = fields.get('34');
   return {
     text: [remittance, sepa.get('ABWA'), fields.get('00')].filter((each) => meaningful(each) !== undefined).join(' '),
@@ -92,7 +92,7 @@ function slashed(text: string, particulars: EntryText['particulars']): EntryText
   const behind = meaningful(value('ULTD'));
   const transaction = value('TRTP') ?? value('TRCD') ?? '';
   return {
-    text: joined(remittance, behind, transaction),
+    text: joined([remittance, behind, transaction]),
     references: [
       ['EndToEndId', value('EREF')],
       ['text', remittance],

@@ -207,7 +207,7 @@ class MessageReader {
     return {
       ...{ account, currency, pending: this.pending, closed_on: closing?.on },
       ...{ reference: this.text('28C', '28'), opening: opening?.amount, closing: closing?.amount },
-      remarks: joined(...this.notes) === '' ? [] : [`The bank writes of ${account}: ${joined(...this.notes)}`],
+      remarks: joined(this.notes) === '' ? [] : [`The bank writes of ${account}: ${joined(this.notes)}`],
     };
   }
 
@@ -292,7 +292,7 @@ class MessageReader {
       payer_name: information.name,
       behind: information.behind,
       payer_account: information.account,
-      type: joined(type, information.code).replace(' ', '/'),
+      type: joined([type, information.code]).replace(' ', '/'),
       // A received credit transfer of SWIFT.
       method: methodOf(type, text, /^[A-Z](?:TRF|051|103)/),
       reversal: isReversal || information.isReturn,

@@ -221,7 +221,7 @@ class OfxReader {
     this.seen.add(same);
     const name = of('NAME') || of('PAYEE', 'NAME');
     const memo = of('MEMO');
-    const text = joined(name, of('EXTDNAME'), memo);
+    const text = joined([name, of('EXTDNAME'), memo]);
     const corrects = of('CORRECTFITID');
     return {
       ...{ position: line, booked_on: bookedOn, value_on: day(of('DTAVAIL')), direction, amount, text },
@@ -233,7 +233,9 @@ class OfxReader {
         ['check number', of('CHECKNUM')],
         ['server id', of('SRVRTID')],
       ]),
-      particulars: references([['exchange rate', joined(of('ORIGCURRENCY', 'CURSYM'), of('ORIGCURRENCY', 'CURRATE'))]]),
+      particulars: references([
+        ['exchange rate', joined([of('ORIGCURRENCY', 'CURSYM'), of('ORIGCURRENCY', 'CURRATE')])],
+      ]),
       payer_name: meaningful(name),
       payer_account: meaningful(compact(of('BANKACCTTO', 'ACCTID'))),
       type,

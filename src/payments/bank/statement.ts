@@ -195,7 +195,7 @@ export const placeOf = ({ position, part }: Readonly<{ position: number; part?: 
 export const compact = (text: string) => text.replace(/\s/g, '');
 
 /** The texts that are not empty, with a space between. */
-export const joined = (...texts: readonly (string | undefined)[]) => texts.filter((each) => each).join(' ');
+export const joined = (texts: readonly (string | undefined)[]) => texts.filter((each) => each).join(' ');
 
 /** The day, if the calendar has it. */
 export const dayOf = (year = '', month = '', day = '') =>
@@ -262,7 +262,7 @@ function methodOfCode(type: string): Method | undefined {
 
 /** `transfer`: in type and text, a credit transfer, which is a wire unless the bank calls it ACH. */
 export function methodOf(type: string, text: string, transfer?: RegExp): Method {
-  const words = joined(type, text).toUpperCase();
+  const words = joined([type, text]).toUpperCase();
   const named = methodOfCode(type) ?? methodInWords(words);
   return named === 'other' && transfer?.test(words) ? 'wire' : named;
 }
