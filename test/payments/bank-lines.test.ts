@@ -1,7 +1,7 @@
 /** Bank lines that are no customer's money, lines that go back, and lines that the bank states again. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { bankLines } from '../../src/lists/bank-lines.ts';
-import { methodInWords, methodOfCode } from '../../src/payments/bank/statement.ts';
+import { methodOf } from '../../src/payments/bank/statement.ts';
 import { unbookBankLine } from '../../src/payments/bank-booking.ts';
 import { listExceptions } from '../../src/payments/exceptions.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
@@ -39,12 +39,13 @@ const reconciled = async (account: string) => {
 };
 
 test('check deposits and lockboxes are checks, by code and in words', () => {
-  expect(['115', '174', '175', '176', '165', '195', '699'].map(methodOfCode)).toEqual([
-    ...['check', 'check', 'check', 'check', 'ach', 'wire', undefined],
+  expect(['115', '174', '175', '176', '165', '195', '699'].map((type) => methodOf(type, ''))).toEqual([
+    ...['check', 'check', 'check', 'check', 'ach', 'wire', 'other'],
   ]);
-  expect(methodInWords('LOCKBOX DEPOSIT')).toBe('check');
-  expect(methodInWords('Check 1044')).toBe('check');
-  expect(methodInWords('CHECK CARD PURCHASE')).toBe('other');
+  expect(methodOf('', 'LOCKBOX DEPOSIT')).toBe('check');
+  expect(methodOf('NCHK', 'paid')).toBe('check');
+  expect(methodOf('', 'Check 1044')).toBe('check');
+  expect(methodOf('', 'CHECK CARD PURCHASE')).toBe('other');
 });
 
 describe("a debit that is no customer's money", () => {

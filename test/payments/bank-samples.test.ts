@@ -89,6 +89,18 @@ function outcomeOf(name: string, bytes: Buffer) {
   }
 }
 
+/** Undefined if the file is refused. */
+function refusedOr<Result>(reading: () => Result): Result | undefined {
+  try {
+    return reading();
+  } catch (error) {
+    if (error instanceof Refusal && error.exit === 2) return undefined;
+    throw error;
+  }
+}
+
+const hasBalance = (map: string) => Object.values(mapsOf({ map })).some(({ columns }) => columns.balance !== undefined);
+
 const withFormat = (...formats: readonly string[]) =>
   [...EXPECTED.values()].filter(({ format }) => formats.includes(format)).map(({ file }) => file);
 
@@ -112,6 +124,60 @@ const SIGNS: readonly (readonly [files: RegExp, sign: RegExp, swap: (found: stri
   [/\.xml$/, /<CdtDbtInd>(CRDT|DBIT)/, (found) => (found.endsWith('CRDT') ? '<CdtDbtInd>DBIT' : '<CdtDbtInd>CRDT')],
   [/\.(ofx|qfx|qbo)$/, /<TRNAMT>[+-]?/, (found) => (found.endsWith('-') ? '<TRNAMT>' : '<TRNAMT>-')],
 ];
+
+/** The running balances of a CSV file prove all lines but the oldest. Nothing shows that a whole line at an end is lost. */
+describe('a damaged CSV file with running balances is refused or has the lines as far as it is whole', () => {
+  const names = withFormat('csv').filter((name) => hasBalance((EXPECTED.get(name) as Expected).map));
+  const amountsOf = (name: string, bytes: Buffer) =>
+    read(name, bytes, EXPECTED.get(name) as Expected).statements.flatMap(({ lines }) =>
+      lines.map(({ direction, amount }) => `${direction} ${amount}`),
+    );
+  type Damages = (rows: readonly string[]) => Iterable<readonly string[]>;
+  const all = (damages: Damages, isRight: (found: readonly string[], whole: readonly string[]) => boolean) => {
+    let tried = 0;
+    const wrong: string[] = [];
+    for (const name of names) {
+      const whole = amountsOf(name, sample(name));
+      for (const rows of damages(
+        sample(name)
+          .toString('latin1')
+          .split(/(?<=\n)/),
+      )) {
+        tried += 1;
+        const found = refusedOr(() => amountsOf(name, Buffer.from(rows.join(''), 'latin1')));
+        if (found !== undefined && !isRight(found, whole)) wrong.push(`${name}: ${found.join()}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(tried).toBeGreaterThan(10);
+  };
+  const isPiece = (found: readonly string[], whole: readonly string[]) => whole.join().includes(found.join());
+
+  test('cut off', () =>
+    all(function* (rows) {
+      const text = rows.join('');
+      for (let at = 1; at < text.length; at += 7) yield [text.slice(0, at)];
+    }, isPiece));
+
+  test('with a line deleted', () => {
+    // Not the oldest of a bank that lists the lines of a day in another order.
+    const rowsOf: Damages = (rows) =>
+      rows.flatMap((row, index) => (row.includes('INV-2026-000188 order 7') ? [] : [rows.toSpliced(index, 1)]));
+    all(rowsOf, isPiece);
+  });
+
+  test('with a line doubled', () =>
+    all(
+      (rows) => rows.slice(1).map((row, index) => rows.toSpliced(index + 1, 0, row)),
+      (found, whole) => found.join() === whole.join(),
+    ));
+
+  test('with two lines swapped', () =>
+    all(
+      (rows) => rows.slice(2).map((row, index) => rows.toSpliced(index + 1, 2, row, rows[index + 1] as string)),
+      (found, whole) => [...found].sort().join() === [...whole].sort().join(),
+    ));
+});
 
 // Without types of transactions, OFX has nothing that contradicts a sign.
 const UNTYPED = ['suncorp.ofx', 'banco-do-brasil.ofx'];

@@ -35,7 +35,7 @@ const context = () => ({ ...books, ...books.acting });
 
 test('the details of a batch, once accepted, apply its payment to the invoices of the parts', async () => {
   await runAction(context(), paymentImport, { file: file('day.xml', STATEMENT) });
-  const accept = [8, 12].map((number) => `DE02120300000000202051 line 1: ${inv(number)}`);
+  const accept = [8, 12].map((number, index) => `DE02120300000000202051 line 1.${index + 1}: ${inv(number)}`);
   const { report } = await previewAction(context(), paymentImport, { file: file('details.xml', DETAILS) });
   expect(report.text).toContain('This file has the details of entries that a statement books. It adds no payment');
   expect(report.attention).toBe(true);
@@ -44,6 +44,49 @@ test('the details of a batch, once accepted, apply its payment to the invoices o
   expect(await books.balance(inv(8))).toMatchObject({ status: 'paid' });
   expect(await books.balance(inv(12))).toMatchObject({ status: 'paid' });
   expect(await books.payments()).toMatchObject([{ amount: '810.25', applied: '810.25' }]);
+});
+
+test('details that come before their statement are no payment, and are attached once the statement has come', async () => {
+  const batch = (name: string, details: string) =>
+    entry(details.replace('<NtryDtls>', '<NtryDtls><Btch><NbOfTxs>2</NbOfTxs></Btch>')).replaceAll('BATCH-7', name);
+  const parts = `<NtryDtls>${part('790.25', inv(4))}${part('20.00', inv(9))}</NtryDtls>`;
+  const details = camt('camt.054', 'BkToCstmrDbtCdtNtfctn', 'Ntfctn', batch('BATCH-9', parts));
+  const before = await books.payments();
+  const first = await runAction(context(), paymentImport, { file: file('details.xml', details) });
+  expect(first.json).toMatchObject({ lines: { new: 0 }, outcomes: { payment: 0, shown: 2 } });
+  expect(await books.payments()).toEqual(before);
+  const day = camt('camt.053', 'BkToCstmrStmt', 'Stmt', batch('BATCH-9', '<NtryDtls></NtryDtls>'));
+  const { report } = await previewAction(context(), paymentImport, { file: file('day.xml', day) });
+  expect(report.text).toMatch(
+    /is a batch without details\. If the bank has them in a camt\.054, import that file, also again/,
+  );
+  await runAction(context(), paymentImport, { file: file('day.xml', day) });
+  const again = await runAction(context(), paymentImport, { file: file('details.xml', details) });
+  expect(again.json).toMatchObject({
+    new_lines: [
+      { part: 1, payment_id: expect.any(Number), amount: '790.25' },
+      { part: 2, payment_id: expect.any(Number), amount: '20.00' },
+    ],
+  });
+  expect(await books.payments()).toHaveLength(before.length + 1);
+});
+
+test('the parts of an entry have numbers of their own', async () => {
+  const day = camt(
+    'camt.053',
+    'BkToCstmrStmt',
+    'Stmt',
+    entry(`<NtryDtls>${part('750.25', 'x')}${part('60.00', 'y')}</NtryDtls>`),
+  )
+    .replaceAll('BATCH-7', 'BATCH-10')
+    .replaceAll('2026-10-12', '2026-10-13');
+  const { report } = await previewAction(context(), paymentImport, { file: file('parts.xml', day) });
+  expect(report.json).toMatchObject({
+    new_lines: [
+      { position: 1, part: 1 },
+      { position: 1, part: 2 },
+    ],
+  });
 });
 
 const bai = (status: string, account: string, ...transactions: readonly string[]) => {

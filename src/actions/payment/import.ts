@@ -10,6 +10,7 @@ import { failpoint } from '#failpoint';
 import { applyPayment } from '#payments/apply';
 import { BANK_FORMATS } from '#payments/bank/read';
 import { readBankFileAside } from '#payments/bank/read-aside';
+import { placeOf } from '#payments/bank/statement';
 import { BankImport, bankLineName, importBankFile } from '#payments/bank-import/import';
 import { LineReport, LineReports } from '#payments/bank-import/report';
 import { List } from '#reading/packed-list';
@@ -70,7 +71,7 @@ account's last one.`,
     const facts: Record<string, Facts[string]> = {};
     for (const line of report?.new_lines ?? []) {
       if (!isChange(line)) continue;
-      facts[`line ${line.position} of ${line.booked_on}`] = {
+      facts[`line ${placeOf(line)} of ${line.booked_on}`] = {
         amount: Amount.of(line.amount, line.currency),
         is: line.outcome,
         for: whatFor({ ...line, payment_id: null }),

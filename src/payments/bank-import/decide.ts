@@ -3,7 +3,7 @@
  * money that no partner paid. Pure.
  */
 import { Amount } from '#money';
-import { BankLine } from '#payments/bank/statement';
+import { BankLine, placeOf } from '#payments/bank/statement';
 import { Candidate, Finding, identify, processorIds, ReportedPayment } from '#payments/duplicates';
 import { Match } from '#payments/evidence';
 import { match } from '#payments/match';
@@ -289,7 +289,7 @@ const unexpectedPayout = (of: Candidate | undefined, name: string): Decision => 
 function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicate[]): Decision {
   if (possibleDuplicates.length === 0) return { kind: 'payment', match: found, possibleDuplicates };
   const of = (each: PossibleDuplicate) =>
-    typeof each.of === 'number' ? `payment ${each.of}` : `the payment of line ${each.of.line.position}`;
+    typeof each.of === 'number' ? `payment ${each.of}` : `the payment of line ${placeOf(each.of.line)}`;
   const why = possibleDuplicates.map((each) => `possible duplicate of ${of(each)}: ${each.evidence}`).join('; ');
   const rest = found.applied.length > 0 ? 'nothing is applied' : found.why;
   const held = {

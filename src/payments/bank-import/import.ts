@@ -10,7 +10,7 @@ import { Transaction } from '#database/transaction';
 import { FieldProblem } from '#errors/refusals';
 import { failpoint } from '#failpoint';
 import { RecordableFile } from '#payments/bank/read-aside';
-import { BankLine, BankStatement, invalidFile } from '#payments/bank/statement';
+import { BankLine, BankStatement, invalidFile, placeOf } from '#payments/bank/statement';
 import { Caller, lockPayments, openPaymentContext, PaymentContext } from '#payments/context';
 import { processorIds } from '#payments/duplicates';
 import { PaymentException, readBreaks } from '#payments/exceptions.sql';
@@ -59,9 +59,9 @@ export type BankImport<Lines = readonly LineReport[]> = Readonly<{
   event_id: number | null;
 }>;
 
-/** Names a line of a file to people: `0012345 line 3`. */
-export const bankLineName = ({ account, position }: Pick<LineReport, 'account' | 'position'>): string =>
-  `${account} line ${position}`;
+/** Names a line of a file to people: `0012345 line 3`, or `0012345 line 3.2` for a part of an entry. */
+export const bankLineName = ({ account, ...line }: Pick<LineReport, 'account' | 'position' | 'part'>): string =>
+  `${account} line ${placeOf(line)}`;
 
 /** A payment of a line in `open` (bankLineName) is recorded and not applied. */
 export async function importBankFile(
@@ -163,7 +163,7 @@ function refuseUnrecordable(file: string, statements: readonly Statement[], toda
     const found: FieldProblem[] = [];
     for (const line of lines) {
       const reason = faultOf(line);
-      if (reason !== undefined) found.push({ path: `${account}, line ${line.position}`, reason });
+      if (reason !== undefined) found.push({ path: `${account}, line ${placeOf(line)}`, reason });
     }
     return found;
   });
@@ -302,10 +302,10 @@ async function recordLines(
     equalLines,
     refunds: await readRefunds(tx, seen.reversals, { open: false }),
     payoutNames: caller.settings.payout_names,
-    isLeftOpen: ({ account, line: { position } }) => open.has(bankLineName({ account, position })),
+    isLeftOpen: ({ account, line: { position, part = null } }) => open.has(bankLineName({ account, position, part })),
   });
   const paymentIds = new Map<number, number>();
-  const ownLines = new Map<number, number>();
+  const ownLines = new Map<number, string>();
   const paidOut: PaidOut[] = [];
   for (const batch of inSteps('Matching credits', newLines.count('credit'), newLines.of('credit'))) {
     const decisions = new Map(batch.map((each) => [each, decide(each)]));
@@ -314,7 +314,7 @@ async function recordLines(
     }
     for (const [each, report] of await recordCredits(tx, context, decisions, paymentIds)) {
       reports.add('credit', report);
-      if (report.outcome === 'payment') ownLines.set(report.payment_id as number, each.line.position);
+      if (report.outcome === 'payment') ownLines.set(report.payment_id as number, placeOf(each.line));
     }
   }
   for (const report of await recordPayouts(tx, context, paidOut, paymentIds)) reports.add('payout', report);

@@ -14,6 +14,8 @@ type LineDocument = Readonly<{
 export type LineReport = Readonly<{
   account: string;
   position: number;
+  /** The number of the part, if the entry has several. */
+  part: number | null;
   booked_on: string;
   direction: 'credit' | 'debit';
   amount: string;
@@ -45,6 +47,7 @@ export function plainReport(
   return {
     account,
     position: line.position,
+    part: line.part ?? null,
     booked_on: line.booked_on,
     direction: line.direction,
     amount: line.amount.toString(),

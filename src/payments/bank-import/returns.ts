@@ -33,8 +33,8 @@ const codeOf = ({ type }: BankLine) => type.split('/').at(-1) ?? '';
 export type KnownPayments = Readonly<{
   candidates: readonly Candidate[];
   equalLines: readonly EqualLineRow[];
-  /** The positions of the lines of this file that were the first to report a payment, by payment. */
-  ownLines: ReadonlyMap<number, number>;
+  /** The places of the lines of this file that were the first to report a payment, by payment. */
+  ownLines: ReadonlyMap<number, string>;
   /** The codes of the bank's own charges (setting `bank_charge_codes`). */
   chargeCodes: readonly string[];
 }>;
@@ -103,8 +103,8 @@ async function recordDebits(
 
 /** A payment of the same file is named by its line, because its id differs between a preview and the import. */
 const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number) => {
-  const position = ownLines.get(paymentId);
-  return position === undefined ? `payment ${paymentId}` : `the payment of line ${position}`;
+  const place = ownLines.get(paymentId);
+  return place === undefined ? `payment ${paymentId}` : `the payment of line ${place}`;
 };
 
 type DebitDecision =

@@ -5,7 +5,7 @@
  */
 import { Transaction } from '#database/transaction';
 import { Amount } from '#money';
-import { BankLine, identifiers, normalizeReference } from '#payments/bank/statement';
+import { BankLine, identifiers, normalizeReference, signed } from '#payments/bank/statement';
 import { Caller } from '#payments/context';
 import { match } from '#payments/match';
 import { readOpenItems } from '#payments/read-open-items';
@@ -77,10 +77,7 @@ async function readBatches(
   const addEntry = (account: string, parts: readonly Part[]) => {
     const [{ line: first }] = parts as [Part, ...Part[]];
     if (parts.some(({ number }) => recorded.has(number))) return;
-    const sum = parts.reduce(
-      (total, { line: { direction, amount } }) => (direction === 'credit' ? total.plus(amount) : total.minus(amount)),
-      Amount.zero(first.amount.currency),
-    );
+    const sum = Amount.sum(first.amount.currency, parts, ({ line }) => signed(line));
     const money = sum.isNegative() ? `debit ${sum.negated()}` : `credit ${sum}`;
     const key = `${account} ${sum.currency} ${first.booked_on} ${money}`;
     const equal = (byMoney.get(key) ?? []).filter((each) => !taken.has(each));

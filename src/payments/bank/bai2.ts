@@ -3,7 +3,6 @@
  * transaction, 88 continuation, 49/98/99 trailers. Checks the control totals and counts of all trailers, and the
  * balances and summaries of each account.
  */
-import { DateTime } from 'luxon';
 import { FieldProblem } from '#errors/refusals';
 import { Amount, isCurrency } from '#money';
 import { PROBLEMS_TOLD } from '#reading/limits';
@@ -13,11 +12,14 @@ import {
   BankLine,
   BankPart,
   BankStatement,
+  balanceRemarks,
+  compact,
   invalidFile,
   meaningful,
-  methodInWords,
-  methodOfCode,
+  methodOf,
   references,
+  returnCodeIn,
+  shortDay,
   Totals,
 } from './statement.ts';
 
@@ -71,6 +73,8 @@ interface Account {
   readonly summaries: Map<string, bigint>;
   readonly moved: { credit: bigint; debit: bigint };
   isEmpty: boolean;
+  /** Whether the trailer states the control total. */
+  hasTotal?: boolean;
 }
 
 type Group = Readonly<{
@@ -165,7 +169,7 @@ class Bai2Reader {
     const { fields, line } = record;
     const status = fields[2] || UPDATE;
     if (status !== UPDATE && STATUSES[status] === undefined) this.complain(line, `'${status}' is not a group status`);
-    const asOf = day(fields[3] ?? '');
+    const asOf = shortDay(fields[3] ?? '');
     if (asOf === undefined) this.complain(line, `'${fields[3] ?? ''}' is not an as-of date YYMMDD`);
     this.openLevel('group', record, { group: { status, line, asOf: asOf ?? '', currency: fields[5] || 'USD' } });
   }
@@ -174,7 +178,7 @@ class Bai2Reader {
     const { line } = record;
     const [number = '', ownCurrency = '', ...rest] = record.fields;
     const currency = ownCurrency || (this.open[1]?.group?.currency ?? 'USD');
-    const account: Account = { number: number.replace(/\s/g, ''), currency, ...emptyAccount() };
+    const account: Account = { number: compact(number), currency, ...emptyAccount() };
     if (account.number === '') this.complain(line, 'the account has no number');
     if (!isCurrency(currency)) this.complain(line, `'${currency}' is not a currency`);
     const level = this.openLevel('account', record, { account });
@@ -224,7 +228,7 @@ class Bai2Reader {
     if (group.status !== UPDATE && group.status !== CORRECTION) return undefined;
     const transaction: Transaction = {
       ...{ record, type, units },
-      valueOn: funds.toUpperCase() === 'V' ? day(fields[3] ?? '') : undefined,
+      valueOn: funds.toUpperCase() === 'V' ? shortDay(fields[3] ?? '') : undefined,
       bankReference: fields[head - 2] ?? '',
       customerReference: fields[head - 1] ?? '',
     };
@@ -236,6 +240,7 @@ class Bai2Reader {
     const group = this.open[1]?.group;
     const account = this.close('account', record)?.account;
     if (account === undefined || group === undefined || this.problems.length > 0) return;
+    account.hasTotal = record.fields[0] !== '';
     this.statements.push(statementOf(account, group, this.totals));
   }
 
@@ -384,39 +389,37 @@ const emptyAccount = () => ({ summaries: new Map<string, bigint>(), moved: { cre
 
 function statementOf(account: Account, group: Group, totals: Totals): Omit<BankStatement, 'lines'> {
   const { currency, summaries, number, moved } = account;
-  const money = (amount: bigint) => Amount.ofMinorUnits(amount, currency);
+  const stated = (type: string) => {
+    const amount = summaries.get(type);
+    return amount === undefined ? undefined : Amount.ofMinorUnits(amount, currency);
+  };
   const missing = missingDetails(account);
-  const opening = summaries.get(OPENING);
-  const closing = summaries.get(CLOSING);
+  const [opening, closing] = [stated(OPENING), stated(CLOSING)];
   const name = `account ${number}`;
+  const credits = Amount.ofMinorUnits(moved.credit, currency);
+  const debits = Amount.ofMinorUnits(moved.debit, currency);
   if (missing === undefined) {
-    for (const [total, type, sum] of [
-      ['credits', TOTAL_CREDITS, moved.credit],
-      ['debits', TOTAL_DEBITS, moved.debit],
-    ] as const) {
-      const stated = summaries.get(type);
-      totals.expect(
-        `${name}: total ${total} (${type})`,
-        stated === undefined ? undefined : money(stated).toString(),
-        money(sum).toString(),
-      );
-    }
-    if (opening !== undefined) {
-      const found = money(opening + moved.credit - moved.debit);
-      const path = `${name}: closing ledger balance (015)`;
-      totals.expect(path, closing === undefined ? undefined : money(closing).toString(), found.toString());
-    }
+    const expect = (what: string, type: string, found: Amount) =>
+      totals.expect(`${name}: ${what} (${type})`, stated(type)?.toString(), found.toString());
+    expect('total credits', TOTAL_CREDITS, credits);
+    expect('total debits', TOTAL_DEBITS, debits);
+    if (opening !== undefined) expect('closing ledger balance', CLOSING, opening.plus(credits).minus(debits));
   }
   const status = STATUSES[group.status];
-  const isWhole = missing === undefined && group.status === UPDATE;
+  const isUpdate = group.status === UPDATE;
+  const hasSums = summaries.has(TOTAL_CREDITS) && summaries.has(TOTAL_DEBITS);
+  const control = account.hasTotal ? 'its control total, which has no signs' : '';
+  const proof = hasSums ? 'its totals of credits and debits' : control;
   return {
     ...{ account: number, currency, reference: '', pending: 0 },
-    opening: isWhole && opening !== undefined ? money(opening) : undefined,
-    closing: group.status === UPDATE && closing !== undefined ? money(closing) : undefined,
-    closed_on: closing === undefined || group.status !== UPDATE ? undefined : group.asOf,
+    opening: isUpdate && missing === undefined ? opening : undefined,
+    closing: isUpdate ? closing : undefined,
+    closed_on: closing === undefined || !isUpdate ? undefined : group.asOf,
     remarks: [
       ...(status === undefined ? [] : [`The group at line ${group.line} ${status}.`]),
-      ...(missing === undefined ? [] : [`Account ${number}: ${missing}.`]),
+      ...(missing === undefined
+        ? balanceRemarks({ account: number, opening, closing }, proof)
+        : [`Account ${number}: ${missing}.`]),
     ],
   };
 }
@@ -435,7 +438,8 @@ function missingDetails({ summaries, currency, moved, isEmpty }: Account) {
   const adds = (credit: bigint, debit: bigint) =>
     opening === undefined || closing === undefined || opening + credit - debit === closing;
   if (!isEmpty && (credits === undefined || debits === undefined)) return undefined;
-  if (isEmpty && (credits ?? 0n) === 0n && (debits ?? 0n) === 0n && adds(0n, 0n)) return undefined;
+  const hasMoved = [...summaries].some(([type, amount]) => direction(type) !== undefined && amount !== 0n);
+  if (isEmpty && !hasMoved && adds(0n, 0n)) return undefined;
   const missing = { credit: (credits ?? moved.credit) - moved.credit, debit: (debits ?? moved.debit) - moved.debit };
   const explains = adds(moved.credit + missing.credit, moved.debit + missing.debit);
   if (!isEmpty && (missing.credit < 0n || missing.debit < 0n || !explains)) return undefined;
@@ -469,9 +473,9 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
     payer_name: labelled(record, PAYER_NAME),
     payer_account: labelled(record, PAYER_ACCOUNT)?.split(/\s/)[0],
     type,
-    method: methodOfCode(type) ?? methodInWords(type, text),
+    method: methodOf(type, text),
     reversal: REVERSALS[way].has(type),
-    return_code: way === 'debit' && !isFee ? /\bR\d\d\b/.exec(text)?.[0] : undefined,
+    return_code: isFee ? undefined : returnCodeIn(way, text),
     raw: record.raw,
   };
 }
@@ -489,8 +493,3 @@ const RETURN_FEE = '567';
 const units = (text: string | undefined) =>
   UNITS.test(text ?? '') ? BigInt(text ?? '').toString() : `'${text ?? ''}'`;
 const count = (text: string | undefined) => (/^\d{1,15}$/.test(text ?? '') ? String(Number(text)) : `'${text ?? ''}'`);
-
-function day(text: string) {
-  const at = DateTime.fromFormat(text, 'yyMMdd', { zone: 'utc' });
-  return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
-}

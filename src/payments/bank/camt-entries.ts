@@ -1,8 +1,7 @@
 /** The entries of camt messages: each entry becomes a line, or one line for each part of a batch. */
 import { FieldProblem } from '#errors/refusals';
-import { Method } from '#payments/enums';
 import { Amount, isDate } from '#values';
-import { BankLine, meaningful, methodInWords, methodOfCode, references, Totals } from './statement.ts';
+import { BankLine, compact, joined, meaningful, methodOf, references, Totals } from './statement.ts';
 import { attribute, child, EMPTY, Node, nodes, textAt, texts } from './xml.ts';
 
 export type Entry = Readonly<{
@@ -24,7 +23,16 @@ type Statement = Readonly<{
   totals: Totals;
   /** The day of entries without a date. */
   day: string;
+  /** What the user is told of the statement. */
+  remarks: string[];
 }>;
+
+const STATUSES = ['BOOK', 'PDNG', 'INFO', 'FUTR'];
+
+const DIRECTIONS: Readonly<Record<string, BankLine['direction']>> = { CRDT: 'credit', DBIT: 'debit' };
+export const directionOf = (node: Node) => DIRECTIONS[textAt(node, 'CdtDbtInd')];
+export const notDirection = (node: Node, title: string) =>
+  `${title}: '${textAt(node, 'CdtDbtInd')}' is neither CRDT nor DBIT`;
 
 export class EntryReader {
   private readonly statement: Statement;
@@ -40,13 +48,16 @@ export class EntryReader {
     const where = `${path}, entry ${position}${line === undefined ? '' : ` (line ${line})`}`;
     const amount = this.money(textAt(entry, 'Amt'), attribute(entry, ['Amt'], 'Ccy'), where);
     this.refuseNegative(amount, where);
-    const indicator = textAt(entry, 'CdtDbtInd');
-    if (indicator !== 'CRDT' && indicator !== 'DBIT') {
-      this.complain(where, `'${indicator}' is neither CRDT nor DBIT`);
-    }
-    const direction = indicator === 'DBIT' ? 'debit' : 'credit';
+    const direction = directionOf(entry) ?? 'credit';
+    if (directionOf(entry) === undefined) this.complain(where, notDirection(entry, 'CdtDbtInd'));
     // Some banks omit the status, because a camt.053 has only booked entries by definition.
-    const booked = entry['Sts'] === undefined || (textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts')) === 'BOOK';
+    const status =
+      entry['Sts'] === undefined
+        ? 'BOOK'
+        : textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts', 'Prtry') || textAt(entry, 'Sts');
+    if (!STATUSES.includes(status))
+      this.complain(where, `'${status}' is not a status (Sts) that is known: ${STATUSES.join(', ')}`);
+    const booked = status === 'BOOK';
     const valueOn = date(child(entry, 'ValDt'));
     const bookedOn = date(child(entry, 'BookgDt')) || valueOn || day;
     if (booked && bookedOn === '') this.complain(where, 'has no date (BookgDt), and its statement has none');
@@ -57,7 +68,8 @@ export class EntryReader {
     // An entry with the amount zero is a remark of the bank.
     const lines = this.lines(shared, amount, where).filter((each) => !each.amount.isZero());
     const transactions = nodes(entry, 'NtryDtls').reduce((sum, each) => sum + nodes(each, 'TxDtls').length, 0);
-    return { booked, direction, amount, lines, transactions };
+    const parts = lines.length > 1 ? lines.map((each, index) => ({ ...each, part: index + 1 })) : lines;
+    return { booked, direction, amount, lines: parts, transactions };
   }
 
   private complain(path: string, reason: string) {
@@ -76,34 +88,59 @@ export class EntryReader {
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
     const amounts = parts.map((part) => this.partAmount(part, PART_AMOUNTS, amount.currency, where));
     const known = amounts.filter((each) => each !== undefined);
+    const sumOf = (all: readonly Amount[]) => Amount.sum(amount.currency, all, (each) => each);
+    const lacking = lackingDetails(details, parts.length);
     if (parts.length === 0 || known.length < parts.length) {
       this.checkBatches(details, amount, undefined, where);
-      return [lineOf(shared, parts, amount)];
+      if (parts.length === 0 && details.some((each) => Number(textAt(each, 'Btch', 'NbOfTxs')) > 1)) {
+        this.statement.remarks.push(
+          `${where}: it is a batch without details. If the bank has them in a camt.054, import that file, also again.`,
+        );
+      }
+      const why = lacking === undefined ? `has ${parts.length} transactions that state no amount` : `has ${lacking}`;
+      return parts.length > 1 || lacking !== undefined
+        ? [this.asOne(shared, parts, amount, { why, where })]
+        : [lineOf(shared, parts, amount)];
     }
+    if (lacking !== undefined) this.complain(where, `has ${lacking}`);
     this.checkBatches(details, amount, new Map(parts.map((part, index) => [part, known[index] as Amount])), where);
-    const zero = Amount.zero(amount.currency);
-    const net = parts.reduce((sum, part, index) => {
-      const each = known[index] as Amount;
-      return isAgainst(part, shared) ? sum.minus(each) : sum.plus(each);
-    }, zero);
-    const gross = known.reduce((sum, each) => sum.plus(each), zero);
     // Some banks repeat in the parts of a reversal the direction of what is reversed.
     const hasSigns = !parts.every((part) => isAgainst(part, shared));
-    const sum = hasSigns ? net : gross;
+    const signs = parts.map((part) => hasSigns && isAgainst(part, shared));
+    const sum = sumOf(known.map((each, index) => (signs[index] ? each.negated() : each)));
     const partLine = (part: Node, index: number) => {
-      const direction = hasSigns && isAgainst(part, shared) ? opposite(shared.direction) : shared.direction;
+      const direction = signs[index] ? opposite(shared.direction) : shared.direction;
       return lineOf({ ...shared, direction }, [part], known[index] as Amount);
     };
     const stated = [shared.entry, ...parts].flatMap((node) => this.charges(node, amount.currency, where));
-    const charges = stated.reduce((total, each) => total.plus(each), zero);
+    const charges = sumOf(stated);
     // The bank deducts its charges from what it receives for us, and adds them to what it pays for us.
     const taken = shared.direction === 'credit' ? sum.minus(amount) : amount.minus(sum);
     if (taken.isPositive() && taken.equals(charges)) return [...parts.map(partLine), chargesOf(shared, parts, charges)];
-    if (parts.length === 1) return this.lessCharges(shared, parts[0] as Node, amount, { stated: charges, where });
-    // Charges that do not explain the difference: the entry becomes one line.
-    if (!taken.isZero() && stated.length > 0) return [lineOf(shared, parts, amount)];
-    this.statement.totals.expect(`${where}: its ${parts.length} transactions`, amount.toString(), sum.toString());
+    // What banks deducted on the way is in no statement of charges, but the payer's amount shows it.
+    const states = (count: number) =>
+      parts.some((part) => this.partAmount(part, PART_AMOUNTS.slice(0, count), amount.currency, where) !== undefined);
+    const isDeducted = shared.direction === 'credit' && taken.isPositive() && !states(1);
+    if (parts.length === 1 && (taken.isZero() || isDeducted))
+      return this.lessCharges(shared, parts[0] as Node, amount, { stated: charges, where });
+    // An instructed amount need not be the booked one.
+    if (!taken.isZero() && (stated.length > 0 || !states(2))) {
+      const why = `has transactions of ${sum.toString()} in all, which its charges do not explain`;
+      return [this.asOne(shared, parts, amount, { why, where })];
+    }
+    this.statement.totals.expect(`${where}: its transactions`, amount.toString(), sum.toString());
     return parts.map(partLine);
+  }
+
+  /** The whole entry as one line, which names no payer. */
+  private asOne(
+    shared: EntryFacts,
+    parts: readonly Node[],
+    amount: Amount,
+    { why, where }: Readonly<{ why: string; where: string }>,
+  ) {
+    this.statement.remarks.push(`${where}: it ${why}, so it is one line, without a payer.`);
+    return lineOf(shared, [...parts, EMPTY], amount);
   }
 
   /** A batch states the total of its own transactions, or of the whole entry if it is the entry's only batch. */
@@ -120,8 +157,7 @@ export class EntryReader {
       if (details.length === 1 && stated.equals(amount)) continue;
       const own = amounts && nodes(batch, 'TxDtls').map((part) => amounts.get(part) as Amount);
       if (own === undefined && details.length > 1) continue;
-      const found =
-        own === undefined ? amount : own.reduce((sum, each) => sum.plus(each), Amount.zero(amount.currency));
+      const found = own === undefined ? amount : Amount.sum(amount.currency, own, (each) => each);
       const path = `${where}: total of the batch (Btch/TtlAmt)`;
       this.statement.totals.expect(path, stated.toString(), found.toString());
     }
@@ -179,10 +215,20 @@ type EntryFacts = Readonly<{
   bookedOn: string;
 }>;
 
+/** What a batch says of the number of its transactions, if not all of them have details. Some have no details at all. */
+function lackingDetails(details: readonly Node[], all: number) {
+  for (const batch of details) {
+    const number = textAt(batch, 'Btch', 'NbOfTxs');
+    const own = nodes(batch, 'TxDtls').length;
+    if (number !== '' && own > 0 && ![own, all].includes(Number(number)))
+      return `a batch of ${number} transactions (Btch/NbOfTxs) with the details of ${own}`;
+  }
+  return undefined;
+}
+
 /** Whether a part of an entry goes in the other direction, such as a refund in the settlement of card payments. */
 function isAgainst(part: Node, { direction }: EntryFacts) {
-  const indicator = textAt(part, 'CdtDbtInd');
-  return indicator !== '' && (indicator === 'DBIT') !== (direction === 'debit');
+  return ![undefined, direction].includes(directionOf(part));
 }
 
 const opposite = (direction: EntryFacts['direction']) => (direction === 'credit' ? 'debit' : 'credit');
@@ -205,7 +251,7 @@ const bankCode = (entry: Node) => {
 function chargesOf(shared: EntryFacts, parts: readonly Node[], amount: Amount): BankLine {
   const { text, payer_name, type, ...line } = lineOf({ ...shared, direction: 'debit' }, parts, amount);
   return {
-    ...{ ...line, text: `charges of ${[payer_name, text].filter((each) => each !== undefined).join(' ')}` },
+    ...{ ...line, text: `charges of ${joined([payer_name, text])}` },
     ...{ references: [], payer_name: undefined, payer_account: undefined, reversal: false, return_code: undefined },
     type: [
       ...bankCode(shared.entry)
@@ -260,7 +306,7 @@ function lineOf(
   const nameOf = (party: Node) => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
   // The sender of the money, or the ultimate payer if the sender is a payment provider.
   const behind = ['UltmtDbtr', 'InitgPty'].flatMap((role) => meaningful(nameOf(child(only, 'RltdPties', role))) ?? []);
-  const text = [...remittance, ...behind, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
+  const text = joined([...remittance, ...behind, textAt(entry, 'AddtlNtryInf')]);
   return {
     position,
     booked_on: bookedOn,
@@ -272,9 +318,9 @@ function lineOf(
     text,
     payer_name: meaningful(nameOf(payer)),
     behind,
-    payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
+    payer_account: meaningful(compact(textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id'))),
     type,
-    method: methodOf(type, text),
+    method: methodOf(type, text, /RCDT/),
     // An xs:boolean is also true as `1`.
     reversal:
       ['true', '1'].includes(textAt(entry, 'RvslInd')) || reason !== '' || /RRTN|RPCR|UPDD|RIMB/.test(code[2] ?? ''),
@@ -288,7 +334,7 @@ function lineOf(
 /** The amounts beside the booked amount, as the bank writes them: `120.00 USD`. */
 function particularsOf(...at: readonly Node[]) {
   const written = (node: Node, ...path: readonly string[]) =>
-    [textAt(node, ...path), attribute(node, path, 'Ccy')].filter((each) => each !== '').join(' ');
+    joined([textAt(node, ...path), attribute(node, path, 'Ccy')]);
   return references(
     at.flatMap((node) => {
       const amounts = child(node, 'AmtDtls');
@@ -310,12 +356,6 @@ function particularsOf(...at: readonly Node[]) {
       ] as const;
     }),
   );
-}
-
-/** A received credit transfer (RCDT) is a wire unless the bank calls it ACH. */
-function methodOf(type: string, text: string): Method {
-  const named = methodOfCode(type) ?? methodInWords(type, text);
-  return named === 'other' && /RCDT/.test(`${type} ${text}`.toUpperCase()) ? 'wire' : named;
 }
 
 const withoutDetails = ({ NtryDtls: _, ...entry }: Node): Node => entry;

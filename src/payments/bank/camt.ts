@@ -6,11 +6,20 @@
  */
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
-import { date, Entry, EntryReader, ReadMoney } from './camt-entries.ts';
-import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding } from './format.ts';
-import { BankPart, BankStatement, invalidFile, Totals } from './statement.ts';
-import { attribute, child, EMPTY, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
+import { Amount, isCurrency, isDate } from '#values';
+import { date, directionOf, Entry, EntryReader, notDirection, ReadMoney } from './camt-entries.ts';
+import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding, newlines } from './format.ts';
+import {
+  BankPart,
+  BankStatement,
+  balanceRemarks,
+  compact,
+  decimalIn,
+  invalidFile,
+  signed,
+  Totals,
+} from './statement.ts';
+import { attribute, child, EMPTY, Namespaces, Node, nodes, parseXml, textAt, XmlFault } from './xml.ts';
 
 type Message = Readonly<{
   name: string;
@@ -61,14 +70,18 @@ function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
     throw invalidFile(file.name, [{ path: '', reason }]);
   }
   if (statements.length === 0) {
-    throw invalidFile(file.name, [{ path: '', reason: `has no ${message.title} statement (${message.statement})` }]);
+    const root = Object.keys(skeleton).find((name) => !name.startsWith('?')) ?? '';
+    const reason = `has no ${message.title} statement (${message.statement}): it begins with the element ${root}`;
+    throw invalidFile(file.name, [{ path: '', reason }]);
   }
   const problems: FieldProblem[] = [];
   const totals = new Totals();
+  const entries = { count: 0 };
   const read: Omit<BankStatement, 'lines'>[] = [];
   for (const [index, { statement, created }] of statements.entries()) {
     const name = `statement ${index + 1}`;
-    read.push(yield* readStatement({ statement, index, name, created, document, problems, totals }));
+    const source = { statement, message, index, name, created, document, problems, totals, entries };
+    read.push(yield* readStatement(source));
   }
   if (problems.length > 0) throw invalidFile(file.name, problems);
   totals.refuse(file.name);
@@ -104,6 +117,8 @@ class EntriesApart {
   private readonly name: string;
   private readonly bytes: Buffer;
   private readonly encoding: string;
+  /** An entry has the prefix of its message. */
+  private readonly namespaces: Namespaces;
   /** For each entry: the first byte, the byte after the last, and the line of the file. */
   private readonly places: number[] = [];
 
@@ -115,6 +130,7 @@ class EntriesApart {
     this.encoding = isPlain ? declared : 'utf-8';
     const pieces: string[] = [];
     const tag = /<((?:[^\s<>/:]+:)?)BkToCstmr\w+[\s>]/.exec(this.bytes.toString('latin1', 0, HEAD_BYTES))?.[1] ?? '';
+    this.namespaces = { '': tag && 'another', [tag.slice(0, -1)]: '' };
     let line = 1;
     let at = 0;
     // Entries that follow each other are one element of the skeleton, which says which entries they are.
@@ -152,7 +168,8 @@ class EntriesApart {
       if (stub['@from'] === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
       for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
         const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
-        yield { node: nodes(this.parse(this.text(from, to), line), 'Ntry')[0] ?? EMPTY, line, at: to };
+        const entry = this.parse(this.text(from, to), line, this.namespaces);
+        yield { node: nodes(entry, 'Ntry')[0] ?? EMPTY, line, at: to };
       }
     }
   }
@@ -174,9 +191,9 @@ class EntriesApart {
     return decode({ name: this.name, bytes: this.bytes.subarray(from, to) }, this.encoding);
   }
 
-  private parse(text: string, firstLine: number) {
+  private parse(text: string, firstLine: number, namespaces?: Namespaces) {
     try {
-      return parseXml(text);
+      return parseXml(text, namespaces);
     } catch (error) {
       if (!(error instanceof XmlFault)) throw error;
       const path = error.line === undefined && firstLine === 1 ? '' : `line ${firstLine + (error.line ?? 1) - 1}`;
@@ -187,14 +204,13 @@ class EntriesApart {
 
 const NEWLINE = 0x0a;
 const ENDS_A_NAME = new Set<number | undefined>([...'> \t\r\n'].map((each) => each.charCodeAt(0)));
-const newlines = (text: string) => text.split('\n').length - 1;
-
 const declaredEncoding = (bytes: Buffer) =>
   /^<\?xml[^>]*encoding=["']([A-Za-z0-9._-]+)["']/.exec(bytes.subarray(0, 200).toString('latin1').trimStart())?.[1] ??
   'utf-8';
 
 type StatementSource = Readonly<{
   statement: Node;
+  message: Message;
   index: number;
   name: string;
   /** The day on which the bank wrote the file. */
@@ -202,12 +218,14 @@ type StatementSource = Readonly<{
   document: EntriesApart;
   problems: FieldProblem[];
   totals: Totals;
+  /** The entries of the file that were read. */
+  entries: { count: number };
 }>;
 
 function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankStatement, 'lines'>> {
-  const { statement, index, name, created, document, problems, totals } = source;
+  const { statement, message, index, name, created, document, problems, totals, entries } = source;
   const id = child(statement, 'Acct', 'Id');
-  const account = (textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id')).replace(/\s/g, '');
+  const account = compact(textAt(id, 'IBAN') || textAt(id, 'Othr', 'Id'));
   const path = `${name} of ${account || 'no account'}`;
   if (account === '') problems.push({ path, reason: 'names no account (Acct/Id)' });
   const balances = nodes(statement, 'Bal');
@@ -222,64 +240,100 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
     return { account, currency, ...unread, pending: 0 };
   }
   const money: ReadMoney = (written, stated, where) => {
-    const text = plainDecimal(written);
-    if (stated !== '' && stated !== currency) {
-      problems.push({ path: where, reason: `is in ${stated}, but the account is in ${currency}` });
-    } else if (amountProblem(text, minorDigits(currency) as number) === undefined) return Amount.of(text, currency);
-    else problems.push({ path: where, reason: `'${text}' is not an amount in ${currency}` });
+    const isOther = stated !== '' && stated !== currency;
+    const amount = isOther
+      ? `is in ${stated}, but the account is in ${currency}`
+      : decimalIn(currency, written, XS_DECIMAL);
+    if (typeof amount !== 'string') return amount;
+    problems.push({ path: where, reason: amount });
     return Amount.zero(currency);
   };
-  const closed = closedOn(balances);
+  const remarks: string[] = [];
+  const { opening, closing, closedOn } = balancesOf(balances, path, source, money);
   const day =
-    closed ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
-  const reader = new EntryReader({ path, problems, money, totals, day });
+    closedOn ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
+  const reader = new EntryReader({ path, problems, money, totals, day, remarks });
   const sums = new EntrySums(currency);
-  let position = 0;
   for (const { node, line, at } of document.entries(stubs)) {
-    position += 1;
-    const entry = reader.read(node, { position, line });
+    entries.count += 1;
+    const entry = reader.read(node, { position: entries.count, line });
     sums.add(entry, entry.booked);
     if (entry.booked) for (const each of entry.lines) yield { of: index, at, line: each };
     if (problems.length >= PROBLEMS_TOLD) break;
   }
 
-  const balance = (...codes: readonly string[]) => {
-    for (const code of codes) {
-      const found = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === code);
-      if (found === undefined) continue;
-      const amount = money(textAt(found, 'Amt'), attribute(found, ['Amt'], 'Ccy'), `${path}, balance ${code}`);
-      return textAt(found, 'CdtDbtInd') === 'DBIT' ? amount.negated() : amount;
-    }
-    return undefined;
-  };
-  const opening = balance('OPBD', 'PRCD');
-  const closing = balance('CLBD');
   if (opening !== undefined) {
-    const found = opening.plus(sums.booked);
-    totals.expect(`${path}: closing balance (CLBD)`, closing?.toString(), found.toString());
+    const at = `${path}: closing balance (CLBD)`;
+    totals.expect(at, closing?.toString(), opening.plus(sums.booked).toString());
   }
-  const summary = child(statement, 'TxsSummry');
-  for (const [block, all] of [
-    ['TtlNtries', sums.all],
-    ['TtlCdtNtries', sums.credit],
-    ['TtlDbtNtries', sums.debit],
-  ] as const) {
-    const number = textAt(child(summary, block), 'NbOfNtries');
-    const stated = textAt(child(summary, block), 'Sum');
-    // Some banks count the transactions in the entries.
-    if (number !== '' && Number(number) !== all.transactions) {
-      totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(all.entries));
-    }
-    if (stated !== '') {
-      const amount = money(stated, '', `${path}, ${block}`);
-      totals.expect(`${path}: sum (${block})`, amount.toString(), all.sum.toString());
-    }
-  }
+  const isSummed = checkSummary(child(statement, 'TxsSummry'), sums, source, path, money);
+  if (message.only === undefined)
+    remarks.push(
+      ...balanceRemarks({ account, opening, closing }, isSummed ? 'the totals of its entries (TxsSummry)' : ''),
+    );
   return {
-    ...{ account, currency, opening, closing, closed_on: closed },
+    ...{ account, currency, opening, closing, closed_on: closedOn, remarks },
     reference: textAt(statement, 'Id'),
     pending: sums.pending,
   };
+}
+
+/** A page of a statement begins or ends with an interim balance (ITBD). An interim report states it for other entries. */
+function balancesOf(all: readonly Node[], path: string, { message, problems }: StatementSource, money: ReadMoney) {
+  const complain = (reason: string) => problems.push({ path, reason });
+  const coded = all.map((node) => {
+    const kind = child(node, 'Tp', 'CdOrPrtry');
+    const code = textAt(kind, 'Cd');
+    if (code === '' && textAt(kind, 'Prtry') === '') complain('has a balance that does not say which it is (Bal/Tp)');
+    return { code, node };
+  });
+  const named = (code: string) => coded.find((each) => each.code === code);
+  const interim = message.only === undefined ? coded.filter(({ code }) => code === 'ITBD') : [];
+  const amount = (of: (typeof coded)[number] | undefined) => {
+    if (of === undefined) return undefined;
+    const title = `balance ${of.code}`;
+    const read = money(textAt(of.node, 'Amt'), attribute(of.node, ['Amt'], 'Ccy'), `${path}, ${title}`);
+    const direction = directionOf(of.node);
+    if (direction === undefined) complain(notDirection(of.node, title));
+    return direction === 'debit' ? read.negated() : read;
+  };
+  const opening = amount(named('OPBD') ?? named('PRCD') ?? interim.shift());
+  const last = named('CLBD');
+  const closedOn = date(child(last?.node, 'Dt'));
+  if (closedOn !== '' && !isDate(closedOn)) complain(`'${closedOn}' is not a date (balance CLBD)`);
+  return { opening, closing: amount(last ?? interim.pop()), closedOn: closedOn || undefined };
+}
+
+/** Whether the bank states the sum of the entries. */
+function checkSummary(
+  of: Node,
+  { all, credit, debit }: EntrySums,
+  { totals }: StatementSource,
+  path: string,
+  money: ReadMoney,
+) {
+  const isSum = (title: string, text: string, found: Amount) => {
+    if (text !== '')
+      totals.expect(`${path}: sum (${title})`, money(text, '', `${path}, ${title}`).toString(), found.toString());
+    return text !== '';
+  };
+  const isStated = (block: string, found: EntrySum) => {
+    const number = textAt(of, block, 'NbOfNtries');
+    // Some banks count the transactions in the entries.
+    if (number !== '' && Number(number) !== found.transactions)
+      totals.expect(`${path}: number of entries (${block})`, String(Number(number)), String(found.entries));
+    return isSum(block, textAt(of, block, 'Sum'), found.sum);
+  };
+  const total = child(of, 'TtlNtries');
+  const net = child(total, 'TtlNetNtry');
+  const sum = credit.sum.minus(debit.sum);
+  const isNet = isSum(
+    'TtlNetNtry',
+    textAt(net, 'Amt') || textAt(total, 'TtlNetNtryAmt'),
+    (directionOf(net) ?? directionOf(total)) === 'debit' ? sum.negated() : sum,
+  );
+  const sides = [isStated('TtlCdtNtries', credit), isStated('TtlDbtNtries', debit)];
+  return isStated('TtlNtries', all) || isNet || sides.every(Boolean);
 }
 
 class EntrySums {
@@ -301,7 +355,7 @@ class EntrySums {
       each.sum = each.sum.plus(amount);
     }
     if (!isBooked) this.pending += 1;
-    else this.booked = direction === 'credit' ? this.booked.plus(amount) : this.booked.minus(amount);
+    else this.booked = this.booked.plus(signed({ direction, amount }));
   }
 }
 
@@ -311,15 +365,5 @@ interface EntrySum {
   sum: Amount;
 }
 
-/** An xs:decimal may have a plus sign, and no digits before or after its point. */
-function plainDecimal(text: string) {
-  const [, whole = '', fraction = ''] = /^\+?(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
-  if (whole + fraction === '') return text;
-  return `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
-}
-
-function closedOn(balances: readonly Node[]) {
-  const closing = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
-  const day = closing === undefined ? '' : date(child(closing, 'Dt'));
-  return isDate(day) ? day : undefined;
-}
+/** An xs:decimal may have a sign, and no digits before or after its point. */
+const XS_DECIMAL = /^\+?(-?\d*)(?:\.(\d*))?$/;

@@ -14,12 +14,15 @@ import {
   ambiguousAmount,
   BankLine,
   BankPart,
+  balanceRemarks,
+  compact,
   invalidFile,
   isAmbiguousAmount,
+  joined,
   meaningful,
-  methodInWords,
-  methodOfCode,
+  methodOf,
   references,
+  returnCodeIn,
   Totals,
 } from './statement.ts';
 
@@ -93,10 +96,13 @@ function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
   }
   if (problems.length > 0) throw invalidFile(file.name, problems, map.name);
   const totals = new Totals();
-  const statements = [...accounts.values()].map(({ account, balances }) => ({
-    ...{ account, currency: balances.currency, reference: '', ...balances.check(totals) },
-    ...{ closed_on: undefined, pending: 0 },
-  }));
+  const statements = [...accounts.values()].map(({ account, balances }) => {
+    const checked = balances.check(totals);
+    return {
+      ...{ account, currency: balances.currency, ...checked, reference: '', closed_on: undefined, pending: 0 },
+      remarks: balanceRemarks({ account, ...checked }),
+    };
+  });
   totals.refuse(file.name);
   for (const [of, statement] of statements.entries()) yield { of, statement };
 }
@@ -245,7 +251,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   if (missing !== undefined) return complain(`has no column '${missing}'`);
   // A comma in an amount without quotes moves what is after it.
   if (row.more.some((each) => each.trim() !== '')) return complain('has more cells than the file has columns');
-  const account = (cell(columns.account) || map.account).replace(/\s/g, '');
+  const account = compact(cell(columns.account) || map.account);
   if (account === '') return complain('names no account, and neither does the column map: add account=… to the map');
   const currency = (cell(columns.currency) || map.currency).toUpperCase();
   if (!isCurrency(currency)) return complain(`'${currency}' is not a currency`);
@@ -277,36 +283,33 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     return complain(`has a minus sign, but the column '${columns.indicator}' gives the direction`);
   }
   if (credit?.isZero() === false && debit?.isZero() === false) return complain('has a credit and a debit');
-  const signed = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
-  if (signed === undefined) return complain('has no amount');
+  const sum = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
+  if (sum === undefined) return complain('has no amount');
   // A row with the amount zero is a remark of the bank.
-  if (signed.isZero()) return undefined;
+  if (sum.isZero()) return undefined;
 
   const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
     (each) => each !== undefined,
   );
-  const text = columns.text
-    .map(cell)
-    .filter((each) => each !== '')
-    .join(' ');
-  const direction = signed.isNegative() ? 'debit' : 'credit';
-  const code = cell(columns.return_code) || (direction === 'debit' ? (/\bR\d\d\b/.exec(text)?.[0] ?? '') : '');
+  const text = joined(columns.text.map(cell));
+  const direction = sum.isNegative() ? 'debit' : 'credit';
+  const code = cell(columns.return_code) || returnCodeIn(direction, text);
   const line: BankLine = {
     position: row.line,
     booked_on: bookedOn,
     value_on: day(cell(columns.value_date), map.date_format),
     direction,
-    amount: signed.isNegative() ? signed.negated() : signed,
+    amount: sum.isNegative() ? sum.negated() : sum,
     bank_reference: meaningful(cell(columns.bank_reference)),
     references: references(fields.map((name) => [name, cell(name)])),
     text,
     payer_name: meaningful(cell(columns.payer)),
-    payer_account: meaningful(cell(columns.payer_account).replace(/\s/g, '')),
+    payer_account: meaningful(compact(cell(columns.payer_account))),
     type: cell(columns.type),
     // Banks in the USA write BAI2 codes in this column.
-    method: methodOfCode(cell(columns.type)) ?? methodInWords(cell(columns.type), text),
-    reversal: code !== '' || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
-    return_code: code || undefined,
+    method: methodOf(cell(columns.type), text),
+    reversal: code !== undefined || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
+    return_code: code,
     raw: row.raw,
   };
   return { account, line, balance };

@@ -71,6 +71,8 @@ export const withSingleBytes = (file: BankFile): Pick<BankFile, 'name' | 'bytes'
 
 const NEWLINE = 0x0a;
 
+export const newlines = (text: string) => text.split('\n').length - 1;
+
 /**
  * Yields the lines of a text in one of these encodings, in which a line feed is one byte, with the position after each
  * line.

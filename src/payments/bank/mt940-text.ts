@@ -1,5 +1,5 @@
 /** The text of an MT940 entry (`:86:`), in the forms that banks agreed on. */
-import { meaningful } from './statement.ts';
+import { compact, joined, meaningful } from './statement.ts';
 
 type EntryText = Readonly<{
   text: string;
@@ -18,19 +18,16 @@ type EntryText = Readonly<{
 const RETURNS = new Set(['108', '109', '159']);
 
 export function readEntryText(lines: readonly string[], supplementary: readonly string[]): EntryText {
-  const joined = lines.join('');
-  const [, code, separator] = /^(\d{3})([?<>~|@^])(?=\d\d)/.exec(joined) ?? [];
-  const particulars = particularsIn(`${supplementary.join('')}\n${joined}`);
-  if (code !== undefined && separator !== undefined) return numbered(joined.slice(3), code, separator, particulars);
-  if (SLASHED.test(joined)) return slashed(joined, particulars);
-  const spaced = lines
-    .map((each) => each.trim())
-    .join(' ')
-    .trim();
+  const whole = lines.join('');
+  const [, code, separator] = /^(\d{3})([?<>~|@^])(?=\d\d)/.exec(whole) ?? [];
+  const particulars = particularsIn(`${supplementary.join('')}\n${whole}`);
+  if (code !== undefined && separator !== undefined) return numbered(whole.slice(3), code, separator, particulars);
+  if (SLASHED.test(whole)) return slashed(whole, particulars);
+  const spaced = joined(lines.map((each) => each.trim()));
   return {
     ...{ text: spaced, particulars, name: undefined, behind: [], account: undefined, code: '' },
     // A document number may continue on the next line.
-    references: [['text', spaced], ...(lines.length > 1 ? [['text', joined] as const] : [])],
+    references: [['text', spaced], ...(lines.length > 1 ? [['text', whole] as const] : [])],
     ...{ isReturn: false, returnCode: undefined },
   };
 }
@@ -56,14 +53,7 @@ function numbered(text: string, code: string, separator: string, particulars: En
   const all = (pattern: RegExp) => [...fields].filter(([number]) => pattern.test(number)).map(([, value]) => value);
   const pieces = all(/^(?:2\d|6[0-3])$/);
   const sepa = tagged(pieces.join(''), /(EREF|KREF|MREF|CRED|DEBT|SVWZ|ABWA|ABWE|IBAN|BIC)[+:]/g);
-  const remittance =
-    sepa.get('SVWZ') ??
-    (sepa.size === 0
-      ? pieces
-          .map((each) => each.trim())
-          .join(' ')
-          .trim()
-      : '');
+  const remittance = sepa.get('SVWZ') ?? (sepa.size === 0 ? joined(pieces.map((each) => each.trim())) : '');
   const returned = fields.get('34');
   return {
     text: [remittance, sepa.get('ABWA'), fields.get('00')].filter((each) => meaningful(each) !== undefined).join(' '),
@@ -77,7 +67,7 @@ function numbered(text: string, code: string, separator: string, particulars: En
     particulars,
     name: meaningful(all(/^3[23]$/).join('')),
     behind: [meaningful(sepa.get('ABWA'))].flatMap((each) => each ?? []),
-    account: meaningful((fields.get('31') ?? sepa.get('IBAN') ?? '').replace(/\s/g, '')),
+    account: meaningful(compact(fields.get('31') ?? sepa.get('IBAN') ?? '')),
     code,
     isReturn: RETURNS.has(code),
     returnCode: RETURNS.has(code) ? meaningful(returned) : undefined,
@@ -102,7 +92,7 @@ function slashed(text: string, particulars: EntryText['particulars']): EntryText
   const behind = meaningful(value('ULTD'));
   const transaction = value('TRTP') ?? value('TRCD') ?? '';
   return {
-    text: [remittance, behind, transaction].filter((each) => each !== undefined && each !== '').join(' '),
+    text: joined([remittance, behind, transaction]),
     references: [
       ['EndToEndId', value('EREF')],
       ['text', remittance],
@@ -112,7 +102,7 @@ function slashed(text: string, particulars: EntryText['particulars']): EntryText
     particulars,
     name: meaningful(value('NAME') ?? name),
     behind: behind === undefined ? [] : [behind],
-    account: meaningful((value('IBAN') ?? account ?? '').replace(/\s/g, '')),
+    account: meaningful(compact(value('IBAN') ?? account ?? '')),
     code: value('TRCD') ?? '',
     isReturn: returned !== undefined,
     returnCode: meaningful(returned),

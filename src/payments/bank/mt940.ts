@@ -6,7 +6,7 @@
  */
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { Amount, isCurrency, isDate } from '#values';
+import { Amount, isCurrency } from '#values';
 import { BankFile, BankFormat, linesOf } from './format.ts';
 import { readEntryText } from './mt940-text.ts';
 import {
@@ -14,10 +14,13 @@ import {
   BankLine,
   BankPart,
   BankStatement,
+  compact,
   invalidFile,
+  joined,
   meaningful,
-  methodInWords,
+  methodOf,
   references,
+  shortDay,
   Totals,
 } from './statement.ts';
 
@@ -26,25 +29,25 @@ const ACCOUNT = /^:(?:25P?|28C?):/m;
 const INTERIM_HEADER = /\{2:[IO]942/;
 const INTERIM = /^:34F:|^\{1:[^}]*\}\{2:[IO]942/m;
 
-const matches = (isInterim: boolean) => (file: Readonly<{ head: string }>) =>
-  BEGINS.test(file.head) && ACCOUNT.test(file.head) && INTERIM.test(file.head) === isInterim;
+const format = (title: string, isInterim: boolean): BankFormat => ({
+  ...{ name: title.toLowerCase(), title, read: readMessages },
+  matches: ({ head }) => BEGINS.test(head) && ACCOUNT.test(head) && INTERIM.test(head) === isInterim,
+});
 
-export const mt940: BankFormat = {
-  ...{ name: 'mt940', title: 'MT940', matches: matches(false) },
-  read: readMessages,
-};
-
-export const mt942: BankFormat = {
-  ...{ name: 'mt942', title: 'MT942', matches: matches(true) },
-  read: readMessages,
-};
+export const mt940 = format('MT940', false);
+export const mt942 = format('MT942', true);
 
 /** A field of a message, such as `:61:`, with its continuation lines. */
 type Field = Readonly<{ tag: string; line: number; text: string[] }>;
 
 const TAG = /^:(\d{2}[A-Z]?|NS):(.*)$/;
+/** Fields of statements and interim reports. Others are refused, so that nothing that they say is lost. */
+const KNOWN = /^(?:13D?|2[01]|25P?|28C?|34F|6[02][FM]|6[145]|86|90[CD]|NS)$/;
+const ONCE = /^(?:25|28|6[02]|90[CD])/;
 /** Fields after the closing balance. */
 const AFTER_CLOSING = new Set(['64', '65', '86', '13D', 'NS']);
+/** The blocks of SWIFT around the text of a message, several of which may be on one line. */
+const BLOCKS = /(?<=\{4:)|(?=-\}(?:\{|$)|\{1:)/;
 
 /** A file may have statements and interim reports. */
 function* readMessages(file: BankFile): Generator<BankPart> {
@@ -61,15 +64,13 @@ function* readMessages(file: BankFile): Generator<BankPart> {
     statements.push({ ...message.statement(isWhole), ...(message.isInterim && { only: 'interim' as const }) });
     message = undefined;
   }
-  for (const [written, at] of linesOf(file, 'utf-8', 'windows-1252')) {
-    line += 1;
+  function* take(content: string, at: number): Generator<BankPart> {
     const complain = (reason: string) => problems.push({ path: `line ${line}`, reason });
-    // The blocks of SWIFT before and after the text of a message.
-    if (/^(?:-?\}|\$)?\{1:/.test(written)) {
-      isEnveloped = true;
-      isHeadedInterim = INTERIM_HEADER.test(written);
+    if (/^\{[1-4]:/.test(content)) {
+      isEnveloped ||= content.startsWith('{1:');
+      if (content.includes('{2:')) isHeadedInterim = INTERIM_HEADER.test(content);
+      return;
     }
-    const content = written.replace(/^.*\{4:/, '').trimEnd();
     const [, tag, rest = ''] = TAG.exec(content) ?? [];
     if (tag === '20') {
       if (message !== undefined && isEnveloped)
@@ -84,6 +85,10 @@ function* readMessages(file: BankFile): Generator<BankPart> {
       const lines = (message as MessageReader).begin({ tag, line, text: [rest] });
       for (const each of lines) yield { of: statements.length, at, line: each };
     }
+  }
+  for (const [written, at] of linesOf(file, 'utf-8', 'windows-1252')) {
+    line += 1;
+    for (const content of written.includes('}') ? written.split(BLOCKS) : [written]) yield* take(content.trimEnd(), at);
     if (problems.length >= PROBLEMS_TOLD) break;
   }
   if (isEnveloped && message !== undefined)
@@ -110,8 +115,13 @@ class MessageReader {
   private readonly fields = new Map<string, Field>();
   private readonly counts = { credit: 0, debit: 0 };
   private readonly sums = new Map<BankLine['direction'], Amount>();
-  private last: Field | undefined;
+  /** The last entry, and the fields that tell of it. */
   private booked: Field | undefined;
+  private told: Field[] = [];
+  /** What the bank writes of the whole statement. */
+  private readonly notes: string[] = [];
+  /** Where the next line without a tag belongs. */
+  private target: string[] = this.notes;
   private closed = false;
   private currency = '';
   private pending = 0;
@@ -127,32 +137,42 @@ class MessageReader {
   }
 
   continue(content: string) {
-    this.last?.text.push(content);
+    this.target.push(content);
   }
 
   /** Returns the entry before this field, if it is complete. */
   begin(field: Field): BankLine[] {
     const { tag, line } = field;
-    if (this.closed && !AFTER_CLOSING.has(tag)) {
+    const once = ONCE.exec(tag)?.[0] ?? tag;
+    const isAgain = ONCE.test(tag) && [...this.fields.keys()].some((each) => each.startsWith(once));
+    if (!KNOWN.test(tag)) this.complain(line, `the field :${tag}: is not one of a statement: its text would be lost`);
+    else if (this.closed && !AFTER_CLOSING.has(tag)) {
       this.complain(line, `the field :${tag}: is after the closing balance: a message (:20:) must begin before it`);
-    }
+    } else if (isAgain) this.complain(line, `the field :${tag}: occurs twice in its message`);
     this.closed ||= /^62[FM]$/.test(tag);
-    const isText = tag === '86' && this.last === this.booked;
-    const lines = isText ? [] : this.end();
+    const isText = tag === '86' || tag === 'NS';
+    if (isText && this.booked !== undefined) {
+      this.told.push(field);
+      this.target = field.text;
+      return [];
+    }
+    const lines = this.end();
+    this.target = tag === '61' ? field.text : this.notes;
     if (tag === '61') this.booked = field;
-    else if (!isText && !this.fields.has(tag)) this.fields.set(tag, field);
-    this.last = field;
+    else if (isText) this.notes.push(...field.text);
+    else if (!this.fields.has(tag)) this.fields.set(tag, field);
     return lines;
   }
 
   /** Returns the last entry. */
   end(): BankLine[] {
-    const { booked, last } = this;
+    const { booked, told } = this;
     this.booked = undefined;
+    this.told = [];
     if (booked === undefined) return [];
     this.currency ||= this.statedCurrency();
     // A currency that is missing is reported with the statement.
-    const line = isCurrency(this.currency) ? this.entry(booked, last === booked ? [] : (last?.text ?? [])) : undefined;
+    const line = isCurrency(this.currency) ? this.entry(booked, told) : undefined;
     if (line === undefined) return [];
     this.counts[line.direction] += 1;
     this.sums.set(line.direction, (this.sums.get(line.direction) ?? Amount.zero(this.currency)).plus(line.amount));
@@ -187,11 +207,13 @@ class MessageReader {
     return {
       ...{ account, currency, pending: this.pending, closed_on: closing?.on },
       ...{ reference: this.text('28C', '28'), opening: opening?.amount, closing: closing?.amount },
+      remarks: joined(this.notes) === '' ? [] : [`The bank writes of ${account}: ${joined(this.notes)}`],
     };
   }
 
   private statedCurrency() {
-    const stated = BALANCE.exec(this.text('60F', '60M', '62F', '62M'))?.[3] ?? /^[A-Z]{3}/.exec(this.text('34F'))?.[0];
+    const balances = ['60F', '60M', '62F', '62M'].flatMap((tag) => BALANCE.exec(this.text(tag))?.[3] ?? []);
+    const stated = balances[0] ?? /^[A-Z]{3}/.exec(this.text('34F'))?.[0];
     return stated ?? accountOf(this.text('25', '25P'))[1] ?? '';
   }
 
@@ -221,7 +243,7 @@ class MessageReader {
         : this.complain(this.begins, `the message has no balance (:${tags[0]}:): it is cut off`);
     }
     const [, mark, on = '', currency, written = ''] = BALANCE.exec(field.text[0]?.trim() ?? '') ?? [];
-    const closedOn = day(on);
+    const closedOn = shortDay(on);
     if (mark === undefined || closedOn === undefined)
       return this.complain(field.line, `'${field.text[0]}' is not a balance`);
     if (currency !== this.currency)
@@ -241,11 +263,11 @@ class MessageReader {
     this.totals.expect(`${name}: sum (:${tag}:)`, sum?.toString(), total.toString());
   }
 
-  private entry({ line, text: [written = '', ...supplementary] }: Field, information: readonly string[]) {
+  private entry({ line, text: [written = '', ...supplementary] }: Field, told: readonly Field[]) {
     const found = ENTRY.exec(written.trim());
     if (found === null) return this.complain(line, `'${written}' is not an entry (:61:)`);
     const [, valued = '', booked, mark = '', , digits = '', type = '', customer = '', bank] = found;
-    const valueOn = day(valued);
+    const valueOn = shortDay(valued);
     const bookedOn = booked === undefined ? valueOn : nearest(booked, valued);
     if (valueOn === undefined || bookedOn === undefined)
       return this.complain(line, `'${valued}${booked ?? ''}' is not a date`);
@@ -253,27 +275,29 @@ class MessageReader {
     if (mark.startsWith('E')) this.pending += 1;
     // An entry with the amount zero is a remark of the bank.
     if (amount === undefined || amount.isZero() || mark.startsWith('E')) return undefined;
-    const told = readEntryText(information, supplementary);
-    const text = told.text || supplementary.join(' ').trim();
+    const textsOf = (tag: string) => told.flatMap((each) => (each.tag === tag ? each.text : []));
+    const information = readEntryText(textsOf('86'), supplementary);
+    const text = information.text || supplementary.join(' ').trim();
     const isReversal = mark.startsWith('R');
     const direction = mark === 'C' || mark === 'RD' ? 'credit' : 'debit';
     return {
       ...{ position: line, booked_on: bookedOn, value_on: valueOn, direction, amount, text },
       bank_reference: meaningful(bank),
-      references: references([...told.references, ['customer reference', customer], ['text', supplementary.join(' ')]]),
-      particulars: references(told.particulars),
-      payer_name: told.name,
-      behind: told.behind,
-      payer_account: told.account,
-      type: [type, told.code].filter((each) => each !== '').join('/'),
-      method: methodOf(type, text),
-      reversal: isReversal || told.isReturn,
-      return_code: told.returnCode,
-      raw: [
-        `:61:${written}`,
-        ...supplementary,
-        ...information.map((each, index) => (index === 0 ? `:86:${each}` : each)),
-      ]
+      references: references([
+        ...information.references,
+        ...[['customer reference', customer] as const, ['text', supplementary.join(' ')] as const],
+        ...textsOf('NS').map((each) => ['text', each] as const),
+      ]),
+      particulars: references(information.particulars),
+      payer_name: information.name,
+      behind: information.behind,
+      payer_account: information.account,
+      type: joined([type, information.code]).replace(' ', '/'),
+      // A received credit transfer of SWIFT.
+      method: methodOf(type, text, /^[A-Z](?:TRF|051|103)/),
+      reversal: isReversal || information.isReturn,
+      return_code: information.returnCode,
+      raw: [`:61:${written}`, ...supplementary, ...told.map((each) => `:${each.tag}:${each.text.join('\n')}`)]
         .join('\n')
         .trimEnd(),
     } satisfies BankLine;
@@ -282,30 +306,18 @@ class MessageReader {
 
 const NOTHING = { reference: '', opening: undefined, closing: undefined, closed_on: undefined, pending: 0 };
 
-/** A received credit transfer is a wire unless the bank calls it ACH. */
-function methodOf(type: string, text: string) {
-  if (/CHK/.test(type)) return 'check';
-  const named = methodInWords(text);
-  return named === 'other' && /TRF|051|103/.test(type) ? 'wire' : named;
-}
-
 /** Returns the account without spaces, and the currency after it: `NL69INGB0123456789EUR`, `12345678 EUR`. */
 function accountOf(written: string): [account: string, currency?: string] {
-  const plain = written.replace(/\s/g, '');
+  const plain = compact(written);
   const [, account, currency] = /^(.*\d)([A-Z]{3})$/.exec(plain) ?? [];
   return account !== undefined && currency !== undefined && isCurrency(currency) ? [account, currency] : [plain];
-}
-
-function day(text: string) {
-  const written = `20${text.slice(0, 2)}-${text.slice(2, 4)}-${text.slice(4)}`;
-  return isDate(written) ? written : undefined;
 }
 
 /** A booking day has no year. It is near the value date. */
 function nearest(monthAndDay: string, valued: string) {
   const year = Number(valued.slice(0, 2));
-  const distance = (on: string) => Math.abs(Date.parse(on) - Date.parse(day(valued) ?? on));
+  const distance = (on: string) => Math.abs(Date.parse(on) - Date.parse(shortDay(valued) ?? on));
   return [year - 1, year, year + 1]
-    .flatMap((each) => day(`${String(each).padStart(2, '0')}${monthAndDay}`) ?? [])
+    .flatMap((each) => shortDay(`${String(each).padStart(2, '0')}${monthAndDay}`) ?? [])
     .sort((one, other) => distance(one) - distance(other))[0];
 }

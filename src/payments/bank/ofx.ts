@@ -5,9 +5,22 @@
 import { isUtf8 } from 'node:buffer';
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { isCurrency, isDate } from '#values';
-import { BankFile, BankFormat, decode, withSingleBytes } from './format.ts';
-import { amountIn, BankLine, BankStatement, invalidFile, meaningful, methodInWords, references } from './statement.ts';
+import { isCurrency } from '#values';
+import { BankFile, BankFormat, decode, newlines, withSingleBytes } from './format.ts';
+import {
+  amountIn,
+  BankLine,
+  BankStatement,
+  balanceRemarks,
+  compact,
+  dayOf,
+  invalidFile,
+  joined,
+  meaningful,
+  methodOf,
+  references,
+  returnCodeIn,
+} from './statement.ts';
 
 export const ofx: BankFormat = {
   name: 'ofx',
@@ -170,10 +183,11 @@ class OfxReader {
     const currency = field(statement, 'CURDEF').toUpperCase();
     if (account === '') this.complain('the statement names no account (ACCTID)', statement.line);
     if (!isCurrency(currency)) this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
+    // The balance (LEDGERBAL) may be later than the transactions.
+    const balances = { account: compact(account), opening: undefined, closing: undefined };
     this.statements.push({
-      ...{ account: account.replace(/\s/g, ''), currency, reference: '', closed_on: undefined },
-      // The balance may be later than the transactions.
-      ...{ opening: undefined, closing: undefined, pending: pendingOf(statement) },
+      ...{ ...balances, currency, reference: '', closed_on: undefined, pending: pendingOf(statement) },
+      remarks: balanceRemarks(balances),
     });
     this.seen = new Set();
     statement.children = [];
@@ -207,7 +221,7 @@ class OfxReader {
     this.seen.add(same);
     const name = of('NAME') || of('PAYEE', 'NAME');
     const memo = of('MEMO');
-    const text = [name, of('EXTDNAME'), memo].filter((each) => each !== '').join(' ');
+    const text = joined([name, of('EXTDNAME'), memo]);
     const corrects = of('CORRECTFITID');
     return {
       ...{ position: line, booked_on: bookedOn, value_on: day(of('DTAVAIL')), direction, amount, text },
@@ -220,20 +234,18 @@ class OfxReader {
         ['server id', of('SRVRTID')],
       ]),
       particulars: references([
-        ['exchange rate', [of('ORIGCURRENCY', 'CURSYM'), of('ORIGCURRENCY', 'CURRATE')].join(' ').trim()],
+        ['exchange rate', joined([of('ORIGCURRENCY', 'CURSYM'), of('ORIGCURRENCY', 'CURRATE')])],
       ]),
       payer_name: meaningful(name),
-      payer_account: meaningful(of('BANKACCTTO', 'ACCTID').replace(/\s/g, '')),
+      payer_account: meaningful(compact(of('BANKACCTTO', 'ACCTID'))),
       type,
-      method: type === 'CHECK' ? 'check' : methodInWords(text),
-      ...{ reversal: false, return_code: direction === 'debit' ? /\bR\d\d\b/.exec(text)?.[0] : undefined },
+      method: methodOf(type, text),
+      ...{ reversal: false, return_code: returnCodeIn(direction, text) },
       ...(corrects !== '' && { held: `the bank corrects its transaction ${corrects}` }),
       raw: rawOf(element),
     };
   }
 }
-
-const newlines = (text: string) => text.split('\n').length - 1;
 
 const pendingOf = (statement: Element) =>
   statement.children
@@ -267,6 +279,5 @@ const plain = (content: string) =>
 /** `20261007`, `20261007120000.000[-5:EST]`: the day as the bank writes it. */
 function day(text: string) {
   const [, year, month, at] = /^(\d{4})(\d{2})(\d{2})(?:\d{2,6}(?:\.\d*)?)?\s*(?:\[[^\]]*\])?$/.exec(text) ?? [];
-  const written = `${year}-${month}-${at}`;
-  return isDate(written) ? written : undefined;
+  return dayOf(year, month, at);
 }

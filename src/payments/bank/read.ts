@@ -47,12 +47,12 @@ export function* readBankParts(file: BankFile, maps: Maps): Generator<BankFilePa
     yield* readParts(file, maps, 0, new RepeatedStatements());
     return;
   }
+  const { files, ignored } = unzipped(file);
   let before = 0;
   // An archive may have a file twice, under two names.
   const repeated = new RepeatedStatements();
-  for (const each of unzipped(file)) {
-    before += yield* readParts({ ...file, ...each }, maps, before, repeated);
-  }
+  if (ignored.length > 0) repeated.remarks.push(`The archive also has ${ignored.join(', ')}: ignored.`);
+  for (const each of files) before += yield* readParts({ ...file, ...each }, maps, before, repeated);
 }
 
 /** Returns the number of statements. `before` is the number of statements in other files of an archive. */
@@ -85,9 +85,7 @@ function* readParts(
       if ('line' in part) lines += 1;
       else statements += 1;
       if (lines % 1000 === 0) refuseTooMany(file.name, lines);
-      const counted = { ...part, of: before + part.of };
-      repeated.add(counted, file.name);
-      yield counted;
+      yield repeated.add({ ...part, of: before + part.of }, file.name);
     }
   } catch (error) {
     throw withFormat(error, format);
@@ -100,17 +98,21 @@ function* readParts(
 class RepeatedStatements {
   private readonly digests = new Map<number, Hash>();
   private readonly seen = new Map<string, number>();
+  /** What the next statement says of the archive. */
+  readonly remarks: string[] = [];
 
-  add(part: BankPart, file: string) {
+  /** Returns the part. */
+  add(part: BankPart, file: string): BankPart {
     if ('line' in part) {
       const { booked_on, direction, amount, bank_reference, raw } = part.line;
       const digest = this.digests.get(part.of) ?? createHash('sha256');
       this.digests.set(part.of, digest);
       digest.update(JSON.stringify([booked_on, direction, amount.toString(), bank_reference, raw]));
-      return;
+      return part;
     }
+    const remarks = [...this.remarks.splice(0), ...(part.statement.remarks ?? [])];
     const digest = this.digests.get(part.of);
-    if (digest === undefined) return;
+    if (digest === undefined) return { ...part, statement: { ...part.statement, remarks } };
     const { account, currency, reference, closed_on, opening, closing } = part.statement;
     const balances = [opening?.toString(), closing?.toString()];
     const key = JSON.stringify([account, currency, reference, closed_on, ...balances, digest.digest('hex')]);
@@ -121,6 +123,7 @@ class RepeatedStatements {
       ]);
     }
     this.seen.set(key, part.of);
+    return { ...part, statement: { ...part.statement, remarks } };
   }
 }
 

@@ -1,6 +1,6 @@
 import { Amount } from '#money';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { BankLine, Totals } from './statement.ts';
+import { BankLine, signed, Totals } from './statement.ts';
 
 /** The lines of an account with their running balances. Only numbers are kept, in minor units. */
 export class RunningBalances {
@@ -8,62 +8,59 @@ export class RunningBalances {
   private readonly positions: number[] = [];
   private readonly days = new Map<string, number[]>();
   private readonly moved: bigint[] = [];
-  private readonly balances: bigint[] = [];
-  private isWhole = true;
+  private readonly balances: (bigint | undefined)[] = [];
 
   constructor(currency: string) {
     this.currency = currency;
   }
 
-  add({ position, booked_on, direction, amount }: BankLine, balance: Amount | undefined) {
-    if (balance === undefined) this.isWhole = false;
-    if (!this.isWhole || balance === undefined) return;
-    const units = unitsOf(amount);
-    const own = this.days.get(booked_on);
-    if (own === undefined) this.days.set(booked_on, [this.positions.length]);
+  add(line: BankLine, balance: Amount | undefined) {
+    const own = this.days.get(line.booked_on);
+    if (own === undefined) this.days.set(line.booked_on, [this.positions.length]);
     else own.push(this.positions.length);
-    this.positions.push(position);
-    this.moved.push(direction === 'credit' ? units : -units);
-    this.balances.push(unitsOf(balance));
+    this.positions.push(line.position);
+    this.moved.push(unitsOf(signed(line)));
+    this.balances.push(balance && unitsOf(balance));
   }
 
-  /** Returns the opening and closing balances, if all lines have a balance. */
+  /** Returns the opening and closing balances, if the file has them, and tells balances that no order explains. */
   check(totals: Totals) {
-    if (!this.isWhole) return { opening: undefined, closing: undefined };
-    const indexes = this.positions.map((_, index) => index);
-    const orders = [indexes, [...indexes].reverse()].map((order) => ({ order, faults: this.faultsIn(order) }));
-    const { order, faults } = orders.reduce((best, each) => (each.faults.length < best.faults.length ? each : best));
-    const byDay = faults.length === 0 ? undefined : this.orderedWithinDays();
-    if (byDay !== undefined) return byDay;
-    for (const { index, expected } of faults.slice(0, PROBLEMS_TOLD)) {
+    const indexes = [...this.positions.keys()];
+    const [forward, backward] = [this.inOrder(indexes), this.inOrder([...indexes].reverse())];
+    const best = backward.faults.length < forward.faults.length ? backward : forward;
+    const { faults, opening, closing } = (best.faults.length > 0 && this.orderedWithinDays()) || best;
+    for (const { index, balance, expected } of faults.slice(0, PROBLEMS_TOLD)) {
       const path = `line ${this.positions[index]}: running balance (of a bank that orders its lines otherwise, leave out the map's column 'balance')`;
-      totals.expect(path, this.amount(this.balanceOf(index)).toString(), this.amount(expected).toString());
+      totals.expect(path, `${this.amount(balance)}`, `${this.amount(expected)}`);
     }
-    const [first = 0] = order;
-    return { opening: this.amount(this.from(first)), closing: this.amount(this.balanceOf(order.at(-1) ?? 0)) };
+    return { opening: this.amount(opening), closing: this.amount(closing) };
   }
 
-  private amount(units: bigint) {
-    return Amount.ofMinorUnits(units, this.currency);
+  private amount(units: bigint | undefined) {
+    return units === undefined ? undefined : Amount.ofMinorUnits(units, this.currency);
   }
 
-  private balanceOf(index: number) {
-    return this.balances[index] as bigint;
-  }
-
-  private movedBy(index: number) {
-    return this.moved[index] as bigint;
-  }
-
-  private from(index: number) {
-    return this.balanceOf(index) - this.movedBy(index);
-  }
-
-  private faultsIn(order: readonly number[]) {
-    return order.slice(1).flatMap((index, at) => {
-      const expected = this.balanceOf(order[at] as number) + this.movedBy(index);
-      return expected === this.balanceOf(index) ? [] : [{ index, expected }];
-    });
+  /** Some banks write a balance only beside the last line of a day: it must include the lines since the balance before. */
+  private inOrder(order: readonly number[]) {
+    let opening: bigint | undefined;
+    let at: bigint | undefined;
+    let sum = 0n;
+    let compared = 0;
+    const faults: Fault[] = [];
+    for (const index of order) {
+      const [moved, balance] = [this.moved[index] as bigint, this.balances[index]];
+      sum += moved;
+      const expected = at === undefined ? undefined : at + moved;
+      at = balance ?? expected;
+      if (balance === undefined) continue;
+      opening ??= balance - sum;
+      if (expected === undefined) continue;
+      compared += 1;
+      if (expected !== balance) faults.push({ index, balance, expected });
+    }
+    // The only balance of several lines proves none of them.
+    if (compared === 0 && order.length > 1) opening = undefined;
+    return { faults, opening, closing: this.balances[order.at(-1) ?? 0] };
   }
 
   /**
@@ -75,43 +72,36 @@ export class RunningBalances {
     let opening: bigint | undefined;
     let at: bigint | undefined;
     for (const [, indexes] of [...this.days].sort(([one], [other]) => (one < other ? -1 : 1))) {
-      const edges = indexes.map((index) => ({ from: this.from(index), to: this.balanceOf(index) }));
+      // By balance: the balances that follow it, and how many more lines leave it than lead to it.
+      const next = new Map<bigint, bigint[]>();
       const surplus = new Map<bigint, number>();
-      for (const { from, to } of edges) {
+      const froms: bigint[] = [];
+      let sum = 0n;
+      for (const index of indexes) {
+        const [moved, to] = [this.moved[index] as bigint, this.balances[index]];
+        if (to === undefined) return undefined;
+        const from = to - moved;
+        froms.push(from);
+        sum += moved;
         surplus.set(from, (surplus.get(from) ?? 0) + 1);
         surplus.set(to, (surplus.get(to) ?? 0) - 1);
+        if (next.get(from)?.push(to) === undefined) next.set(from, [to]);
       }
-      const starts = edges.filter(({ from }) => surplus.get(from) === 1);
-      const start: bigint | undefined = at ?? (starts[0] ?? edges[0])?.from;
-      if (start === undefined || !isOnePath(edges, start)) return undefined;
+      const start = at ?? froms.find((from) => surplus.get(from) === 1) ?? (froms[0] as bigint);
       opening ??= start;
-      at = edges.reduce((sum, { from, to }) => sum + to - from, start);
+      at = start + sum;
+      const reached = new Set([start]);
+      for (const each of reached) for (const to of next.get(each) ?? []) reached.add(to);
+      const uneven = [...surplus].flatMap(([each, count]) => (count === 0 ? [] : `${each} ${count}`));
+      const ends = start === at ? [] : [`${start} 1`, `${at} -1`];
+      if (uneven.sort().join() !== ends.sort().join() || ![...next.keys()].every((each) => reached.has(each)))
+        return undefined;
     }
-    if (opening === undefined || at === undefined) return undefined;
-    return { opening: this.amount(opening), closing: this.amount(at) };
+    return { faults: [], opening, closing: at };
   }
 }
+
+type Fault = Readonly<{ index: number; balance: bigint; expected: bigint }>;
 
 /** Amounts have all digits of their currency. */
 const unitsOf = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
-
-/** Whether a path from `start` uses each edge once (Hierholzer's algorithm). */
-function isOnePath(edges: readonly Readonly<{ from: bigint; to: bigint }>[], start: bigint) {
-  const left = new Map<bigint, bigint[]>();
-  for (const { from, to } of edges) {
-    const next = left.get(from);
-    if (next === undefined) left.set(from, [to]);
-    else next.push(to);
-  }
-  const open = [start];
-  const path: bigint[] = [];
-  while (open.length > 0) {
-    const next = left.get(open.at(-1) as bigint)?.pop();
-    if (next === undefined) path.push(open.pop() as bigint);
-    else open.push(next);
-  }
-  // Two pieces that do not meet leave a gap in the path.
-  const steps = new Set(edges.map(({ from, to }) => `${from} ${to}`));
-  const isWhole = path.every((to, index) => index === path.length - 1 || steps.has(`${path[index + 1]} ${to}`));
-  return path.length === edges.length + 1 && isWhole;
-}

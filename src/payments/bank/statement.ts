@@ -4,10 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { FieldProblem, refuse } from '#errors/refusals';
-import { Amount, amountProblem, minorDigits } from '#money';
 import { Method } from '#payments/enums';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { List } from '#reading/packed-list';
+import { Amount, amountProblem, isDate, minorDigits } from '#values';
 
 export type BankLines = List<BankLine>;
 
@@ -70,8 +70,10 @@ export type ReferenceField = Readonly<{
 }>;
 
 export type BankLine = Readonly<{
-  /** The number of the line in the file, or of the entry in its statement. */
+  /** The number of the line, or of the entry, in the file. */
   position: number;
+  /** If an entry becomes several lines: the number of this one. */
+  part?: number;
   booked_on: string;
   value_on: string | undefined;
   direction: 'credit' | 'debit';
@@ -121,11 +123,26 @@ export const ambiguousAmount = (written: string) => `'${written}' may have thous
 /** Returns an amount without its sign, which has a comma or a point before its decimals, or why it is none. */
 export function amountIn(currency: string, written: string): Amount | string {
   if (isAmbiguousAmount(written, currency)) return ambiguousAmount(written);
-  const [, whole = '', fraction = ''] = /^[+-]?(\d*)(?:[.,](\d*))?$/.exec(written) ?? [];
+  return decimalIn(currency, written, /^[+-]?(\d*)(?:[.,](\d*))?$/);
+}
+
+/** Returns an amount of this form, which has its digits before and after the point as groups, or why it is none. */
+export function decimalIn(currency: string, written: string, form: RegExp): Amount | string {
+  const [, whole = '', fraction = ''] = form.exec(written) ?? [];
   const decimal = `${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;
-  return whole + fraction === '' || amountProblem(decimal, minorDigits(currency) as number) !== undefined
-    ? `'${written}' is not an amount in ${currency}`
-    : Amount.of(decimal, currency);
+  return /\d/.test(whole + fraction) && amountProblem(decimal, minorDigits(currency) as number) === undefined
+    ? Amount.of(decimal, currency)
+    : `'${written}' is not an amount in ${currency}`;
+}
+
+/** Says of a statement that lacks a balance how its sum was checked. */
+export function balanceRemarks(
+  { account, opening, closing }: Pick<BankStatement, 'account' | 'opening' | 'closing'>,
+  proof = '',
+): string[] {
+  const missing = [opening ?? 'opening', closing ?? 'closing'].filter((each) => typeof each === 'string').join(' or ');
+  const checked = proof === '' ? 'its sum was not checked' : `its sum was only checked by ${proof}`;
+  return missing === '' ? [] : [`The statement of ${account} has no ${missing} balance, so ${checked}.`];
 }
 
 export class Totals {
@@ -169,6 +186,30 @@ export function references(
   }
   return [...found.values()];
 }
+
+export const signed = ({ direction, amount }: Pick<BankLine, 'direction' | 'amount'>) =>
+  direction === 'credit' ? amount : amount.negated();
+
+/** `3`, or `3.2` for the second part of the entry 3. */
+export const placeOf = ({ position, part }: Readonly<{ position: number; part?: number | null | undefined }>) =>
+  part == null ? `${position}` : `${position}.${part}`;
+
+/** Without white space. */
+export const compact = (text: string) => text.replace(/\s/g, '');
+
+/** The texts that are not empty, with a space between. */
+export const joined = (texts: readonly (string | undefined)[]) => texts.filter((each) => each).join(' ');
+
+/** The day, if the calendar has it. */
+export const dayOf = (year = '', month = '', day = '') =>
+  isDate(`${year}-${month}-${day}`) ? `${year}-${month}-${day}` : undefined;
+
+/** `261031`: a day of this century. */
+export const shortDay = (text: string) => dayOf(`20${text.slice(0, 2)}`, text.slice(2, 4), text.slice(4));
+
+/** The return code of an ACH debit, such as R01. */
+export const returnCodeIn = (direction: BankLine['direction'], text: string) =>
+  direction === 'debit' ? /\bR\d\d\b/.exec(text)?.[0] : undefined;
 
 /** The fields in which a payer or a bank identifies a payment. */
 const ID_FIELDS = new Set(['EndToEndId', 'TxId', 'InstrId', 'server id', 'customer reference']);
@@ -218,17 +259,23 @@ export function lineIdentities(statements: readonly Pick<BankStatement<BankLines
  * Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires, and 115 (lockbox) and 174 to 176 (check
  * deposits) are checks. Other formats use these codes too.
  */
-export function methodOfCode(type: string): Method | undefined {
+function methodOfCode(type: string): Method | undefined {
   if (/^(115|174|175|176)\b/.test(type)) return 'check';
   if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
-export function methodInWords(...texts: readonly string[]): Method {
-  const words = texts.join(' ').toUpperCase();
+/** `transfer`: in type and text, a credit transfer, which is a wire unless the bank calls it ACH. */
+export function methodOf(type: string, text: string, transfer?: RegExp): Method {
+  const words = joined([type, text]).toUpperCase();
+  const named = methodOfCode(type) ?? methodInWords(words);
+  return named === 'other' && transfer?.test(words) ? 'wire' : named;
+}
+
+function methodInWords(words: string): Method {
   if (/\bACH\b/.test(words)) return 'ach';
   if (/\bWIRE\b|FEDWIRE|SWIFT/.test(words)) return 'wire';
-  return /\b(?:CHECK|CHEQUE|LOCKBOX)\b(?! ?CARD)/.test(words) ? 'check' : 'other';
+  return /\b(?:CHECK|CHEQUE|LOCKBOX|[A-Z]?CHK)\b(?! ?CARD)/.test(words) ? 'check' : 'other';
 }
 
 const digest = (parts: readonly string[]) =>

@@ -14,15 +14,18 @@ const BY_HEAD: readonly (readonly [head: RegExp, format: string, instead: string
   [/^%PDF-/, 'a PDF', STATEMENTS],
   [/^ÐÏ/, 'a spreadsheet', 'Save it as CSV.'],
   [/^(?:<!DOCTYPE html|<html)/i, 'a web page', 'Download the file itself from the bank, not the page that shows it.'],
-  [/^!(?:Type|Account|Option):?/i, 'a QIF file', STATEMENTS],
-  [/^(?:UNA.{6}\s*)?UNB\+/, 'an EDIFACT file', STATEMENTS],
+  [/^!(?:Type|Account|Option|Clear)\b/i, 'a QIF file', STATEMENTS],
+  [/^(?:UNA.{6}\s*)?UNB\W(?:[\s\S]*?UNH\W\w+\W([A-Z]{6}))?/, 'an EDIFACT file', STATEMENTS],
   [/^\{\\rtf/, 'a text document (RTF)', STATEMENTS],
 ];
 
 /** `head` is the beginning of the file, without byte order mark and white space. */
 export function unreadFormatOf(head: string): UnreadFormat | undefined {
-  const found = BY_HEAD.find(([pattern]) => pattern.test(head));
-  if (found !== undefined) return { format: found[1], instead: found[2] };
+  for (const [pattern, format, instead] of BY_HEAD) {
+    const found = pattern.exec(head);
+    // An EDIFACT file names its message, such as FINSTA.
+    if (found !== null) return { format: found[1] === undefined ? format : `${format} (${found[1]})`, instead };
+  }
   const message = head.startsWith('<')
     ? /iso:20022:tech:xsd:((?!head\.|camt\.05[234])[a-z]{4}\.\d{3})\b/.exec(head)?.[1]
     : undefined;

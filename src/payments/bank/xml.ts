@@ -1,7 +1,12 @@
-/** XML of banks as plain nodes, without name space prefixes. A document type is refused, because it can define entities. */
+/**
+ * XML of banks as plain nodes. An element of camt, or without a namespace, has its name without a prefix. An element of
+ * another namespace is never taken for it. A document type is refused, because it can define entities.
+ */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 
 export type Node = { readonly [name: string]: Node | readonly Node[] | string | undefined };
+
+export const EMPTY: Node = {};
 
 const LISTS = new Set([
   ...['Stmt', 'Rpt', 'Ntfctn', 'Ntry', 'NtryDtls', 'TxDtls', 'Ustrd', 'Strd', 'Bal', 'RfrdDocInf', 'Rcrd'],
@@ -13,12 +18,11 @@ const TOO_DEEP = `tags are nested deeper than ${MOST_NESTED}`;
 const parser = new XMLParser({
   ignoreAttributes: false,
   attributeNamePrefix: '@',
-  removeNSPrefix: true,
   parseTagValue: false,
   parseAttributeValue: false,
   // Also decodes numeric character references (&#252;).
   htmlEntities: true,
-  isArray: (name) => LISTS.has(name),
+  isArray: (name) => LISTS.has(localName(name)),
   maxNestedTags: MOST_NESTED,
 });
 
@@ -35,8 +39,53 @@ export class XmlFault extends Error {
   }
 }
 
-/** Throws an XmlFault. */
-export function parseXml(text: string): Node {
+const localName = (name: string) => name.slice(name.indexOf(':') + 1);
+
+/** The namespace of each prefix. The default namespace has the prefix ''. */
+export type Namespaces = Readonly<Record<string, string>>;
+
+const OWN = /^$|\bcamt\.05[234]\b/;
+/** In another namespace, these are refused: they look like money that is not read. */
+const MONEY = /^(?:Document|BkToCstmr\w+|Stmt|Rpt|Ntfctn|Bal|Ntry|NtryDtls|TxDtls)$/;
+const HAS_NAMESPACES = /<[^\s<>/"=]+:|\sxmlns/;
+
+/** `namespaces`: of the element around this text. Throws an XmlFault. */
+export function parseXml(text: string, namespaces: Namespaces = {}): Node {
+  const parsed = parse(text);
+  return HAS_NAMESPACES.test(text) || !OWN.test(namespaces[''] ?? '') ? inNamespaces(parsed, namespaces) : parsed;
+}
+
+function inNamespaces(parent: Node, around: Namespaces): Node {
+  const named: Record<string, Node[string]> = {};
+  for (const [name, value] of Object.entries(parent)) {
+    for (const content of [value as Node | string].flat()) {
+      if (/^[@#?]/.test(name)) named[name] = content;
+      else add(name, content);
+    }
+  }
+  return named;
+
+  function add(name: string, content: Node | string) {
+    const scope = { ...around };
+    for (const [each, value] of Object.entries(typeof content === 'string' ? {} : content))
+      if (/^@xmlns(?::|$)/.test(each)) scope[each.slice('@xmlns:'.length)] = String(value);
+    const prefix = name.slice(0, Math.max(name.indexOf(':'), 0));
+    // A prefix that is not declared is a namespace that nobody knows.
+    const namespace = scope[prefix] ?? prefix;
+    const local = localName(name);
+    if (!OWN.test(namespace) && MONEY.test(local))
+      throw new XmlFault(`has the element ${local} in the namespace '${namespace}', which is not camt`);
+    const key = OWN.test(namespace) ? local : `{${namespace}}${local}`;
+    // Supplementary data have elements of any namespace.
+    const isRead = typeof content === 'object' && key !== 'SplmtryData';
+    const node = isRead ? inNamespaces(content, scope) : content;
+    const before = named[key] as Node | Node[] | undefined;
+    if (before !== undefined) named[key] = [before, node as Node].flat();
+    else named[key] = LISTS.has(key) ? [node as Node] : node;
+  }
+}
+
+function parse(text: string): Node {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) throw new XmlFault('has a document type (DOCTYPE), which is not allowed');
   if (LONG_TAG.test(text)) throw new XmlFault('has a tag of more than 100000 characters');
   const valid = XMLValidator.validate(text);
@@ -56,8 +105,6 @@ function faultOf(message: string) {
   if (open === undefined) return `is not XML: ${message}`;
   return open.split(',').length > MOST_NESTED ? TOO_DEEP : 'is not XML: has tags that are not closed';
 }
-
-export const EMPTY: Node = {};
 
 export function child(node: Node | undefined, ...path: readonly string[]) {
   let at: Node = node ?? EMPTY;

@@ -12,10 +12,18 @@ const [STORED, DEFLATED] = [0, 8];
 /** In all files of an archive. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** Returns the files of an archive, without folders and without what an operating system adds. */
-export function unzipped({ name: archive, bytes }: BankFile): Pick<BankFile, 'name' | 'bytes'>[] {
+/** Documents for people, which banks add, and what an operating system adds. */
+const IGNORED =
+  /(?:^|\/)(?:__MACOSX\/.*|\.[^/]*|(?:readme|liesmich|lisezmoi|licen[cs]e)[^/]*|[^/]*\.(?:pdf|html?|rtf|md|png|jpe?g))$/i;
+
+/** Returns the files of an archive, without folders, and the names of those that are ignored. */
+export function unzipped({ name: archive, bytes }: BankFile): Readonly<{
+  files: Pick<BankFile, 'name' | 'bytes'>[];
+  ignored: string[];
+}> {
   const invalid = (reason: string) => invalidFile(archive, [{ path: '', reason }]);
   const files: Pick<BankFile, 'name' | 'bytes'>[] = [];
+  const ignored: string[] = [];
   try {
     const end = bytes.lastIndexOf(END_OF_DIRECTORY);
     if (end < 0) throw invalid('is a zip archive that is cut off');
@@ -23,24 +31,18 @@ export function unzipped({ name: archive, bytes }: BankFile): Pick<BankFile, 'na
     let left = MOST_BYTES;
     for (let count = bytes.readUInt16LE(end + 10); count > 0; count -= 1) {
       if (bytes.readUInt32LE(at) !== ENTRY_OF_DIRECTORY) throw invalid('is a zip archive with a damaged directory');
-      const [flags, method] = [bytes.readUInt16LE(at + 8), bytes.readUInt16LE(at + 10)];
-      const [sum, packed, size] = [16, 20, 24].map((offset) => bytes.readUInt32LE(at + offset)) as [
-        number,
-        number,
-        number,
-      ];
-      const [nameLength, extra, comment] = [28, 30, 32].map((offset) => bytes.readUInt16LE(at + offset)) as [
-        number,
-        number,
-        number,
-      ];
-      const name = bytes.toString('utf8', at + 46, at + 46 + nameLength);
-      const local = bytes.readUInt32LE(at + 42);
-      at += 46 + nameLength + extra + comment;
+      const entry = bytes.subarray(at);
+      const [flags, method] = [entry.readUInt16LE(8), entry.readUInt16LE(10)];
+      const [sum, packed, size] = [entry.readUInt32LE(16), entry.readUInt32LE(20), entry.readUInt32LE(24)];
+      const ends = 46 + entry.readUInt16LE(28);
+      const name = entry.toString('utf8', 46, ends);
+      const local = entry.readUInt32LE(42);
+      at += ends + entry.readUInt16LE(30) + entry.readUInt16LE(32);
       if (/^xl\/|\[Content_Types\]\.xml$/.test(name)) {
         throw refuse('bank_format_not_read', { file: archive, format: 'a spreadsheet', instead: 'Save it as CSV.' });
       }
-      if (name.endsWith('/') || /(?:^|\/)(?:__MACOSX|\.)/.test(name)) continue;
+      if (IGNORED.test(name) && !name.endsWith('/')) ignored.push(name);
+      if (IGNORED.test(name) || name.endsWith('/')) continue;
       if ((flags & 1) !== 0) throw invalid(`is a zip archive with a password. Unpack it and import ${name}`);
       left -= size;
       if (left < 0) throw invalid(`is a zip archive with more than ${MOST_BYTES} bytes. Import its files one by one`);
@@ -59,6 +61,7 @@ export function unzipped({ name: archive, bytes }: BankFile): Pick<BankFile, 'na
     }
     throw error;
   }
-  if (files.length === 0) throw invalid('is a zip archive without files');
-  return files;
+  if (files.length === 0)
+    throw invalid(`is a zip archive without bank files${ignored.map((each) => `, but with ${each}`)}`);
+  return { files, ignored };
 }
