@@ -1,4 +1,4 @@
--- Facts: SHA-256 79580adaca2db5acf8a5a78e9ecbd3fcd8e6a136abdd3365bb2e9abd21bcb945, without the role reckoner_app 310afc1316328f170b0240862390c4a5dedfdeadccdd27098bdc58ac33ee8c3f
+-- Facts: SHA-256 4025a493d7253633a06f3427fd54c8219b74a489f98b53bc3c0afe12214a9390, without the role reckoner_app 544b51f59e64571054376b1d7b4aacd978079e0c044ff9baa1a5c6c9f2355da5
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -33,7 +33,7 @@ GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, 
   document_email_history, current_links, ordered_payments, payment_link_history, printed_links, bank_feeds,
   last_dispute_outcomes, live_payment_applications, live_small_differences, document_bank_charges,
   live_payment_reversals, live_credit_refunds, live_refund_matches, live_bank_bookings, bank_line_states,
-  payment_balances, unapplied_payments, payment_cash, payer_accounts, balance_changes, document_balances,
+  payment_balances, cash_changes, unapplied_payments, payment_cash, payer_accounts, balance_changes, document_balances,
   open_documents, applicable_credit, payment_history, opening_sums, opening_differences, bank_statement_breaks,
   suggested_duplicates, possible_duplicates, payment_exceptions, present_reminder_pauses, account_sources,
   account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
