@@ -102,7 +102,7 @@ const seen = () => ({ scope: null, period: null, today: todayOf(books), context:
 const QUESTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = { 'partner history': { id: HARBOUR } };
 /** The rows that a sum counts: of the balances of a roll-forward, the first opening and the last closing ones. */
 function counted(list: List, name: string, rows: readonly unknown[]) {
-  if (list.command !== 'report roll-forward' || !['opening', 'closing'].includes(name)) return rows;
+  if (list.command !== 'report roll-forward' || !['opening', 'closing', 'aging'].includes(name)) return rows;
   const months = (rows as readonly { month: Month }[]).map(({ month }) => month).toSorted();
   const only = months.at(name === 'opening' ? 0 : -1);
   return rows.filter((row) => (row as { month: Month }).month === only);
