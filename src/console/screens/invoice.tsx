@@ -1,4 +1,3 @@
-import { documentFacts, linesBlocks } from '#actions/invoice/show';
 import { Blocks } from '#console/blocks';
 import { Actions, addressOf, Card, Figures, Marks, Money, RareAction, Screen, Seer } from '#console/parts';
 import { Visit } from '#console/route';
@@ -9,6 +8,7 @@ import { afterwords, HistoryLine, readHistory } from '#documents/history';
 import { documentTitle } from '#documents/present';
 import { settledWithoutCash } from '#documents/settled';
 import { refuse } from '#errors/refusals';
+import { documentFacts, linesBlocks } from '#lists/document';
 import { standingOf } from '#lists/invoices';
 import { isInPeriod, isInScope } from '#people/scope';
 import { Amount, capitalized, monthName } from '#values';

@@ -118,7 +118,7 @@ export async function importBankFile(
   };
 }
 
-/** The kinds of lines, each of which is recorded on its own, and reported in the order of the file. */
+/** The kinds of lines. Each kind is recorded by itself, and all are reported in the order of the file. */
 type Kind = 'credit' | 'payout' | 'debit' | 'shown';
 
 const NOTHING_NEW = {

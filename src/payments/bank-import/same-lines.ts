@@ -98,7 +98,7 @@ export async function findSameLines(
   const known = groupBy(await readRecordedLines(tx, { accounts, days, format }), dayOf);
   const closings = new Set((await readClosings(tx, { accounts, format })).map(closingOf));
   const isClosing = once((statement: Statement) => statesClosing(statement, closings));
-  // Only lines of days that another format has told can be found.
+  // Only lines of days that a file of another format has can be found.
   const byDay = new Map<string, NumberedLine[]>();
   for (const each of numberedLines(statements)) {
     const { account } = each.statement;

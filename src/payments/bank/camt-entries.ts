@@ -23,7 +23,7 @@ type Statement = Readonly<{
   totals: Totals;
   /** The day of entries without a date. */
   day: string;
-  /** What the user is told of the statement. */
+  /** What the report says of the statement. */
   remarks: string[];
 }>;
 

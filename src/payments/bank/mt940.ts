@@ -46,7 +46,7 @@ const KNOWN = /^(?:13D?|2[01]|25P?|28C?|34F|6[02][FM]|6[145]|86|90[CD]|NS)$/;
 const ONCE = /^(?:25|28|6[02]|90[CD])/;
 /** Fields after the closing balance. */
 const AFTER_CLOSING = new Set(['64', '65', '86', '13D', 'NS']);
-/** The blocks of SWIFT around the text of a message, several of which may be on one line. */
+/** The blocks of SWIFT around the text of a message. One line may have several. */
 const BLOCKS = /(?<=\{4:)|(?=-\}(?:\{|$)|\{1:)/;
 
 /** A file may have statements and interim reports. */

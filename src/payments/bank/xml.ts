@@ -70,7 +70,7 @@ function inNamespaces(parent: Node, around: Namespaces): Node {
     for (const [each, value] of Object.entries(typeof content === 'string' ? {} : content))
       if (/^@xmlns(?::|$)/.test(each)) scope[each.slice('@xmlns:'.length)] = String(value);
     const prefix = name.slice(0, Math.max(name.indexOf(':'), 0));
-    // A prefix that is not declared is a namespace that nobody knows.
+    // A prefix that is not declared is an unknown namespace.
     const namespace = scope[prefix] ?? prefix;
     const local = localName(name);
     if (!OWN.test(namespace) && MONEY.test(local))

@@ -1,6 +1,5 @@
 import { disputeJson } from '#actions/dispute';
 import { documentNumbered } from '#actions/documents';
-import { amountFacts, documentFacts, linesBlocks } from '#actions/invoice/show';
 import { blocksText } from '#blocks';
 import { CommandContext, Definition, EXIT, outputWidth, printable, reading, wrapped } from '#cli/command';
 import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
@@ -8,6 +7,7 @@ import { documentJson } from '#documents/document';
 import { DocumentRow } from '#documents/documents.sql';
 import { afterwords, HistoryLine, readHistory } from '#documents/history';
 import { documentTitle } from '#documents/present';
+import { amountFacts, documentFacts, linesBlocks } from '#lists/document';
 
 export const define: Definition = (invoice, action) => {
   invoice
