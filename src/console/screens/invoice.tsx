@@ -134,7 +134,7 @@ export function invoiceScreen(
               />
             </div>
           </section>
-          <Blocks blocks={[{ title: 'Facts', facts: documentFacts(row, dispute) }, ...linesBlocks(row)]} />
+          <Blocks blocks={[{ title: 'Facts', facts: factsOf(row, dispute) }, ...linesBlocks(row)]} />
           <History row={row} history={history} />
         </div>
         <Card
@@ -213,6 +213,10 @@ function figuresOf(row: DocumentRow): (readonly [string, string])[] {
 }
 
 /** The history, with hashes, ids and host names folded below it. */
+/** Without what the page shows above them, and its files. */
+const factsOf = (...of: Parameters<typeof documentFacts>) =>
+  documentFacts(...of).filter(([label]) => !['partner', 'month', 'status', 'PDF'].includes(label));
+
 function History({ row, history }: { row: DocumentRow; history: readonly HistoryLine[] }) {
   const minute = (at: string) => at.slice(0, 16).replace('T', ' ');
   const technical = history.flatMap(({ at, technical: detail, by }) => {
