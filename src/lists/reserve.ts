@@ -15,7 +15,7 @@ type Sums = Readonly<Record<Bucket | 'credit' | 'billed', string>> &
     partner_id: string | null;
     partner_name: string | null;
     currency: string;
-    /** The days of the billed months; null before the first. */
+    /** The days of the closed months; null before the first. */
     days: number | null;
   }>;
 
@@ -104,8 +104,9 @@ export const reserve = defineList({
   command: 'report reserve',
   summary: 'Show the reserve for losses by days overdue, and days sales outstanding',
   help: `The setting loss_rates has the percentage of each bucket. Days sales
-outstanding are open invoices ÷ what the last three billed months billed × the
-days of these months.`,
+outstanding are open invoices ÷ what the last three closed months billed × the
+days of these months. Post the total of one grouping, each time the same: each
+row is rounded, so the totals of groupings may differ by cents.`,
   title: 'Reserve',
   one: 'row',
   none: 'No invoice is open, and nothing was billed.',
