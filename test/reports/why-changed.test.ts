@@ -49,10 +49,10 @@ const reasons = (changes: readonly PartnerChange[]) =>
   Object.fromEntries(changes.map((row) => [row.partner_id, whyChanged(row)]));
 const EXPECTED = {
   'p-1':
-    '3 → 4 rows, 0 → 1 reversals among them, average price 11.00 → 43.33 USD, policy Parking is new, policy Hotel has no rows',
+    '3 → 4 rows, 0 → 1 reversal among them, average price 11.00 → 43.33 USD, policy Parking is new, policy Hotel has no rows',
   'p-2': '1 → 0 rows',
   'p-3': '',
-  'p-4': '0 → 1 rows',
+  'p-4': '0 → 1 row',
 };
 
 test('a preview says how rows, average price and policies moved, before anything is issued', async () => {
