@@ -1,4 +1,5 @@
 /** Names of input fields in sentences. The command line names a field's option, and the console names its label. */
+import { uncapitalized } from './text.ts';
 
 /** Marks a field, or a value of the field, in a sentence: `fieldName('kind', 'duplicate')`. */
 export const fieldName = (name: string, value = '') => `⟦${name} ${value}⟧`;
@@ -74,7 +75,6 @@ function wordsIn([part = '', next, ...rest]: readonly string[], isFirst = true):
   const both = WORDS[`${part}.${next}`];
   const word = both ?? WORDS[part] ?? part.replaceAll('_', ' ');
   const others = both === undefined && next !== undefined ? [next, ...rest] : rest;
-  const own =
-    !isFirst && /^[A-Z](?![A-Z])/.test(word) && word !== part ? word.charAt(0).toLowerCase() + word.slice(1) : word;
+  const own = !isFirst && word !== part ? uncapitalized(word) : word;
   return [own, ...(others.length === 0 ? [] : wordsIn(others, false))];
 }

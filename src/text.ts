@@ -3,6 +3,9 @@ export const counted = (count: number) => count.toLocaleString('en-US');
 
 export const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
+/** Lowers the first letter. An abbreviation such as DSO keeps its capitals. */
+export const uncapitalized = (text: string) => text.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase());
+
 /** Returns `1 row`, `2 rows` or `1,234 rows`. Nouns with an irregular plural need `nouns`. */
 export function plural(count: number, noun: string, nouns = `${noun}s`) {
   return `${counted(count)} ${count === 1 ? noun : nouns}`;

@@ -8,6 +8,7 @@ import { Field, FieldKind, FileInput, fieldsOf, fileReadAgain, READ } from '#act
 import { reasonOf, refuse } from '#errors/refusals';
 import { inKebab } from '#field-names';
 import { Note, NoteKey, readKey, readNote } from '#log/note';
+import { uncapitalized } from '#text';
 import { repeatedArgument } from './arguments.ts';
 
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}) {
@@ -86,12 +87,8 @@ function helpOf({ help, kind, choices = [] }: Field) {
   ].join('');
 }
 
-/** Joins sentences with semicolons. Abbreviations keep their capitals. */
-const inClauses = (sentences: string) =>
-  sentences
-    .split('. ')
-    .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))
-    .join('; ');
+/** Joins sentences with semicolons. */
+const inClauses = (sentences: string) => sentences.split('. ').map(uncapitalized).join('; ');
 
 /** Reads a file, or stdin if the name is '-'. */
 export function readInput(name: string): Buffer {

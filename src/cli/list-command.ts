@@ -20,6 +20,7 @@ import {
   Value,
 } from '#lists/list';
 import { Amount, groupThousands } from '#money';
+import { uncapitalized } from '#text';
 import { wholeNumberArgument } from './arguments.ts';
 import { CommandContext, Definition, reading, readingNow } from './define.ts';
 import { addFields, givenTo } from './fields.ts';
@@ -90,7 +91,9 @@ async function printList(context: CommandContext, list: List, values: readonly u
   });
   // If an option is given, the list may be empty only because the option filters rows out. An argument only selects
   // whose rows are listed.
-  const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
+  const isFiltered = Object.keys(given).some(
+    (name) => list.words?.arguments?.[name] === undefined && (name !== 'as_of' || list.first !== undefined),
+  );
   const none =
     list.none !== undefined && !isFiltered
       ? await withCommands(list.none, list.first === undefined ? [] : [list.first])
@@ -110,14 +113,11 @@ async function printList(context: CommandContext, list: List, values: readonly u
 
 /** Lists rows as a table. On a terminal, columns that do not fit are dropped. */
 export function tableOf(list: List, rows: readonly unknown[], today: string) {
-  const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) =>
     rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name), row));
   const shown = list.terminal.filter((name) => {
     const { width: least = 0, unlessSame } = columnOf(list, name);
-    return (
-      width >= least && isShown(list, name, rows, today) && (unlessSame !== true || new Set(values(name)).size > 1)
-    );
+    return fits(least) && isShown(list, name, rows, today) && (unlessSame !== true || new Set(values(name)).size > 1);
   });
   const columns = shown.map(values);
   return table(
@@ -126,13 +126,13 @@ export function tableOf(list: List, rows: readonly unknown[], today: string) {
   );
 }
 
+const fits = (width: number) => (outputWidth() ?? Number.POSITIVE_INFINITY) >= width;
+
 function headingOf(list: List, name: string) {
   const { heading, type, cut } = columnOf(list, name);
   const mark = type === 'amount' || type === 'count' ? '>' : cut ? '~' : '';
-  return `${mark}${lowered(heading)}${type === 'instant' ? ' (UTC)' : ''}`;
+  return `${mark}${uncapitalized(heading)}${type === 'instant' ? ' (UTC)' : ''}`;
 }
-
-const lowered = (heading: string) => heading.charAt(0).toLowerCase() + heading.slice(1);
 
 function inTable(value: Value, column: Column<unknown>, row: unknown) {
   if (!(value instanceof Amount)) return inTime(textOf(value), column.type);
@@ -143,11 +143,12 @@ const inTime = (text: string, type: Column<unknown>['type']) =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 
 function totalsOf(list: List, totals: readonly Total[]) {
-  const names = [...new Set(totals.flatMap((total) => Object.keys(total)))].filter(
-    (name) => !columnOf(list, name).unlessZero || totals.some((total) => total[name]?.isZero() === false),
-  );
+  const names = [...new Set(totals.flatMap((total) => Object.keys(total)))].filter((name) => {
+    const { unlessZero, width = 0 } = columnOf(list, name);
+    return fits(width) && (!unlessZero || totals.some((total) => total[name]?.isZero() === false));
+  });
   return table(
-    ['total', ...names.map((name) => `>${lowered(columnOf(list, name).heading)}`)],
+    ['total', ...names.map((name) => `>${uncapitalized(columnOf(list, name).heading)}`)],
     totals.map((total) => [
       Object.values(total)[0]?.currency ?? '',
       ...names.map((name) => groupThousands(total[name]?.toString() ?? '')),

@@ -68,6 +68,8 @@ export const Go = ({ href, sends, ...more }: GoProps) =>
 
 export type Column<Row> = Readonly<{
   heading: string;
+  /** For screen readers, if the heading is empty. */
+  unseen?: string;
   number?: boolean;
   /** Sorts the list by this column, or reverses its order. */
   sort?: Readonly<{ href: string; sends?: boolean | undefined; now: 'ascending' | 'descending' | undefined }>;
@@ -92,10 +94,10 @@ export function DataTable<Row>({ columns, rows, nothing = '', caption, foot }: T
         {rows.length > 0 && (
           <thead>
             <tr>
-              {columns.map(({ heading, number, sort }) => (
+              {columns.map(({ heading, unseen = 'Actions', number, sort }) => (
                 <th scope="col" class={number ? 'num' : undefined} aria-sort={sort?.now}>
                   {heading === '' ? (
-                    <span class="unseen">Actions</span>
+                    <span class="unseen">{unseen}</span>
                   ) : sort === undefined ? (
                     heading
                   ) : (

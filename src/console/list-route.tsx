@@ -9,7 +9,7 @@ type Page = Readonly<{
   list: List;
   place: Place;
   title: string;
-  lead?: string;
+  lead?: string | ((question: Readonly<Record<string, string>>) => string);
   /** Beside the title. */
   Actions?: FunctionComponent<{ user: Seer }>;
   /** Its own tab in its section, by default. */
@@ -17,7 +17,7 @@ type Page = Readonly<{
 }>;
 
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
-  const { list, Actions, ...frame } = page;
+  const { list, Actions, lead, ...frame } = page;
   const { ofLedger, ofPeriod, ticks } = list;
   const access: Access = {
     ...{ role: 'viewer', scope: ofLedger ? 'ledger' : 'partners', ofPeriod },
@@ -32,7 +32,7 @@ export function addList({ screen, sheets }: Routes, path: string, page: Page): v
       typeof view === 'string'
         ? { to: view }
         : {
-            ...{ tab: href, ...frame },
+            ...{ tab: href, ...frame, lead: typeof lead === 'function' ? lead(view.question) : lead },
             actions: (
               <>
                 {Actions && <Actions user={user} />}

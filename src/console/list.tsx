@@ -22,7 +22,7 @@ import {
 import { Installation } from '#people/audit-events';
 import { Period, Scope } from '#people/scope';
 import { ToDo } from '#remedy';
-import { Amount, plural } from '#values';
+import { Amount, capitalized, plural } from '#values';
 import { ActionLink, actionHref, MoreActions, mayDo, Seer } from './action-link.tsx';
 import { FilterInput } from './filter-input.tsx';
 import { addressOf, Card, Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
@@ -343,7 +343,7 @@ export function ListTable({
     );
     const other = sorts.find((each) => each !== sort);
     return {
-      heading: column.heading,
+      ...{ heading: column.heading, unseen: capitalized(name) },
       number: column.type === 'amount',
       ...(other !== undefined && {
         sort: {

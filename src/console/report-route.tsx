@@ -1,5 +1,5 @@
 import { fieldsOf, inputOfForm, readFields } from '#actions/fields';
-import { Refusal } from '#errors/refusals';
+import { Refusal, refuse } from '#errors/refusals';
 import { Report } from '#lists/report';
 import { Seer } from './action-link.tsx';
 import { Blocks } from './blocks.tsx';
@@ -36,10 +36,15 @@ export function addReport({ screen }: Routes, report: Report): void {
   );
 }
 
-const questionOf = ({ asked, ofCommand = [] }: Report, { query }: Visit) =>
-  Object.fromEntries(
-    Object.keys(asked.shape).flatMap((name) => (ofCommand.includes(name) ? [] : [[name, query[name] ?? '']])),
-  );
+/** Refusal: argument_invalid, for a parameter that would be ignored. */
+function questionOf({ asked, ofCommand = [] }: Report, { query }: Visit): Readonly<Record<string, string>> {
+  const names = Object.keys(asked.shape).filter((name) => !ofCommand.includes(name));
+  for (const [argument, value] of Object.entries(query)) {
+    const reason = `is not a parameter of this page. Its parameters are ${names.join(', ')}`;
+    if (!names.includes(argument)) throw refuse('argument_invalid', { argument, value, reason });
+  }
+  return Object.fromEntries(names.map((name) => [name, query[name] ?? '']));
+}
 
 type PageProps = Readonly<{ report: Report; view: View; path: string; user: Seer }>;
 

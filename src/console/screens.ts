@@ -208,7 +208,9 @@ function addReports(routes: Routes) {
     tab: '/console/reports/roll-forward',
   });
   addList(routes, '/reports/reserve', {
-    ...{ list: reserve, place: 'aging', title: 'Reserve', lead: 'open invoices by days overdue' },
+    ...{ list: reserve, place: 'aging', title: 'Reserve' },
+    lead: ({ as_of }) =>
+      `open invoices by days overdue as of ${as_of}; post the total of one grouping, always the same`,
   });
   for (const report of [trialBalance, tax, unearned, bankReconciliation, closeReport]) addReport(routes, report);
   addList(routes, '/reports/cash-application', {

@@ -27,7 +27,7 @@ type Access = Readonly<{
 }>;
 
 const filters = z.strictObject({
-  asOf: date('As of', 'The access at the end of this day. Default: now.').optional(),
+  as_of: date('As of', 'The access at the end of this day. Default: now.').optional(),
   ended: flag('Ended', 'Also access that had ended by then.').optional(),
 });
 
@@ -79,7 +79,7 @@ const keyOf = ({ user_role_id }: Access) => String(user_role_id);
 
 async function readRows(tx: Transaction, asked: ListQuery<z.output<typeof filters>>): Promise<Access[]> {
   const { filter, today, context } = asked;
-  const { asOf = today, ended = false } = filter;
+  const { as_of: asOf = today, ended = false } = filter;
   return pageOf(await query<Access>(tx, STATEMENT, { asOf, ended, zone: context.settings.time_zone }), asked, keyOf);
 }
 

@@ -1,7 +1,7 @@
 /**
  * The journal of a month entry by entry, with document numbers and the accounts of the general ledger: `reckoner gl
  * entries`, beside the summarized journals of `export gl`. The rows of a month are one entry for each partner, policy and
- * arrangement, with the document that bills them.
+ * arrangement, with the document that bills them. In closed books, it is the one that billed them when the books closed.
  */
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
@@ -59,9 +59,14 @@ const STATEMENT = `
        -- Sales and reversals that add up to zero are shown, too.
        JOIN LATERAL row_postings(r.arrangement, r.partner_id, r.policy_id, r.prices, r.cuts, r.amounts) AS moved
          ON moved.control = a.control AND moved.amount <> 0
-       LEFT JOIN live_documents d ON d.partner_id = r.partner_id AND d.currency = r.currency
-         AND d.arrangement = r.arrangement AND d.purpose = 'month' AND d.month = (
+       LEFT JOIN (
+         SELECT d.* FROM documents d LEFT JOIN book_closes b USING (month)
+         WHERE d.purpose = 'month' AND d.month = (
            SELECT month FROM closed_months WHERE :month > coalesce(previous, '') AND :month <= month)
+           AND (b.facts_to IS NULL OR d.log_no <= b.facts_to)
+           AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id
+                           AND (b.facts_to IS NULL OR v.log_no <= b.facts_to))
+       ) AS d ON d.partner_id = r.partner_id AND d.currency = r.currency AND d.arrangement = r.arrangement
      ) AS p
      LEFT JOIN partners n USING (partner_id)
      WHERE (:document::text IS NULL OR p.document = upper(:document))

@@ -216,10 +216,12 @@ function totalsOf<Row>(list: List<Row>, rows: readonly Row[], today: string): To
   const totals = new Map<string, Total>();
   for (const name of list.summed ?? []) {
     const month = monthSummed(list, name, rows);
-    const amounts = rows
-      .filter((row) => month === undefined || monthIn(row) === month)
-      .flatMap((row) => [cellOf(list, name, row, today)].flat() as Value[])
-      .filter(isAmount);
+    // A currency without a row in this month has a balance of zero.
+    const amounts = rows.flatMap((row) =>
+      ([cellOf(list, name, row, today)].flat() as Value[])
+        .filter(isAmount)
+        .map((each) => (month === undefined || monthIn(row) === month ? each : Amount.zero(each.currency))),
+    );
     for (const sum of sumsOf(amounts)) totals.set(sum.currency, { ...totals.get(sum.currency), [name]: sum });
   }
   return [...totals.keys()].sort().map((currency) => totals.get(currency) as Total);
@@ -236,6 +238,12 @@ const monthSummed = ({ balances }: List, name: string, rows: readonly unknown[])
     .at(balances[name] === 'first' ? 0 : -1);
 
 const isAmount = (value: Value): value is Amount => value instanceof Amount;
+
+/** Returns the row with these amounts in the digits of its currency: `0` becomes `0.00`. */
+export const withDigits = <Row extends { readonly currency: string }>(row: Row, ...amounts: (keyof Row)[]): Row => ({
+  ...row,
+  ...Object.fromEntries(amounts.map((name) => [name, Amount.of(String(row[name]), row.currency).toString()])),
+});
 
 export function pageOf<Row>(
   rows: readonly Row[],

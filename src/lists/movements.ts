@@ -5,7 +5,7 @@ import { activityText } from '#reports/account-statement';
 import { TIED_ACCOUNTS } from '#reports/balances.sql';
 import { MOVEMENTS, MovementRow, readMovements } from '#reports/roll-forward.sql';
 import { names } from '#values';
-import { choice, defineList, flag, ListQuery, pageOf } from './list.ts';
+import { choice, defineList, flag, ListQuery, pageOf, withDigits } from './list.ts';
 import { rollForwardFilters, scopeOf } from './roll-forward.ts';
 
 const filters = z.strictObject({
@@ -22,7 +22,7 @@ async function readRows(tx: Transaction, asked: ListQuery<Filter>): Promise<Row[
   const { movement = null, unknown = null, ...filter } = asked.filter;
   const scope = await scopeOf(tx, { ...asked, filter });
   const rows = await readMovements(tx, { ...scope, ...TIED_ACCOUNTS, movement, unknown });
-  return rows.map((row, at) => ({ ...row, key: String(at + 1) }));
+  return rows.map((row, at) => ({ ...withDigits(row, 'amount'), key: String(at + 1) }));
 }
 
 export const movements = defineList({

@@ -1,6 +1,6 @@
 /** The reports of the ledger that are not lists: trial balance, tax, unearned sales, bank reconciliation. */
 import { z } from 'zod';
-import { refuse } from '#errors/refusals';
+import { refuse, refuseField } from '#errors/refusals';
 import { fieldName } from '#field-names';
 import { isInPeriod, isInScope, Period, Scope } from '#people/scope';
 import { readPresentDay } from '#reports/balances.sql';
@@ -22,7 +22,7 @@ import { readUnearned, unearnedBlocks, unearnedSheet } from '#reports/unearned';
 import { dateName, lastDay, Month, monthName, plural } from '#values';
 import { choice, date, defineReport, flag, month, text, Verdict } from './report.ts';
 
-const asOf = date('As of', 'As of the end of this day. Default: now.').optional();
+const as_of = date('As of', 'As of the end of this day. Default: now.').optional();
 const onDay = (as_of: string) => `as of ${dateName(as_of)}`;
 const tied = ({ ties }: { readonly ties: boolean }): Verdict => ({
   good: ties,
@@ -35,14 +35,14 @@ export const trialBalance = defineReport({
   title: 'Trial balance',
   ofLedger: true,
   asked: z.strictObject({
-    asOf,
+    as_of,
     detail: flag('With subaccounts', 'Divide accounts by partner, policy and bank account.').optional(),
   }),
-  async read(tx, { asOf: day, detail = false }, { today }) {
+  async read(tx, { as_of: day, detail = false }, { today }) {
     await refuseFutureDay(tx, day, today);
     return readTrialBalance(tx, { asOf: day, today, detail });
   },
-  inForce: ({ as_of }) => ({ asOf: as_of }),
+  inForce: ({ as_of }) => ({ as_of }),
   lead: ({ as_of }) => onDay(as_of),
   blocks: trialBlocks,
   nothing: 'All accounts are zero.',
@@ -61,12 +61,12 @@ export const unearned = defineReport({
   summary: 'Show unearned sales by partner and policy; exit 4 if they do not tie to the journal',
   title: 'Unearned sales',
   ofLedger: true,
-  asked: z.strictObject({ asOf }),
-  async read(tx, { asOf: day }, { today }) {
+  asked: z.strictObject({ as_of }),
+  async read(tx, { as_of: day }, { today }) {
     await refuseFutureDay(tx, day, today);
     return readUnearned(tx, day ?? (await readPresentDay(tx, today)));
   },
-  inForce: ({ as_of }) => ({ asOf: as_of }),
+  inForce: ({ as_of }) => ({ as_of }),
   lead: ({ as_of }) => onDay(as_of),
   blocks: unearnedBlocks,
   nothing: 'No sales are unearned on this day.',
@@ -92,10 +92,15 @@ export const tax = defineReport({
     ).optional(),
   }),
   ofCommand: ['month'],
-  read: (tx, { basis = 'tax-point', ...days }, { today }) => readTaxReport(tx, { ...periodOf(days, today), by: basis }),
-  inForce: ({ from, to, by }) => ({ from, to, basis: by }),
-  lead: ({ from, to, by }) =>
-    `of ${by === 'issued' ? 'documents issued' : 'sales'} from ${dateName(from)} to ${dateName(to)}`,
+  async read(tx, { basis = 'tax-point', ...days }, { today }) {
+    const period = periodOf(days, today);
+    const argument = fieldName(days.month === undefined ? 'to' : 'month');
+    await refuseFutureDay(tx, `${period.to.slice(0, 7)}-01`, today, argument);
+    return readTaxReport(tx, { ...period, basis });
+  },
+  inForce: ({ from, to, basis }) => ({ from, to, basis }),
+  lead: ({ from, to, basis }) =>
+    `of ${basis === 'issued' ? 'documents issued' : 'sales'} from ${dateName(from)} to ${dateName(to)}`,
   blocks: taxBlocks,
   nothing: 'No documents in this period carry tax.',
   verdict: tied,
@@ -107,8 +112,7 @@ type Days = Readonly<{ month?: Month | undefined; from?: string | undefined; to?
 
 function periodOf({ month: only, from, to }: Days, today: string) {
   if (only !== undefined && (from ?? to) !== undefined) {
-    const reason = `cannot be given with ${fieldName('from')} or ${fieldName('to')}`;
-    throw refuse('argument_invalid', { argument: fieldName('month'), value: only, reason });
+    throw refuseField('month', only, `cannot be given with ${fieldName('from')} or ${fieldName('to')}`);
   }
   const whole = only ?? (today.slice(0, 7) as Month);
   if (from === undefined && to === undefined) return { from: `${whole}-01`, to: lastDay(whole) };

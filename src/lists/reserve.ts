@@ -2,11 +2,12 @@
 import { z } from 'zod';
 import { query, Transaction } from '#database/transaction';
 import { BUCKETS, Bucket, readAging } from '#reports/aging';
+import { readPresentDay } from '#reports/balances.sql';
 import { BILLED, daysSalesOutstanding } from '#reports/days-sales-outstanding.sql';
 import { refuseFutureDay } from '#reports/future-day';
 import { GROUPED, Group, RollForwardScope, SELECTED, WITH_PAYERS } from '#reports/roll-forward.sql';
 import { Amount, minorDigits, names } from '#values';
-import { date, defineList, Link, ListQuery, pageOf } from './list.ts';
+import { date, defineList, Link, ListQuery, pageOf, withDigits } from './list.ts';
 import { GROUP_VIEWS, rollForwardFilters, statementOf } from './roll-forward.ts';
 
 type Sums = Readonly<Record<Bucket | 'credit' | 'billed', string>> &
@@ -15,7 +16,7 @@ type Sums = Readonly<Record<Bucket | 'credit' | 'billed', string>> &
     partner_id: string | null;
     partner_name: string | null;
     currency: string;
-    /** The days of the billed months; null before the first. */
+    /** The days of the closed months; null before the first. */
     days: number | null;
   }>;
 
@@ -39,7 +40,7 @@ type Row = Sums &
 const BETWEEN = ' · ';
 
 const filters = z.strictObject({
-  asOf: date('As of', 'The open invoices at the end of this day. Default: today.').optional(),
+  as_of: date('As of', 'The open invoices at the end of this day. Default: today.').optional(),
   group: rollForwardFilters.group,
   partner: rollForwardFilters.partner,
   currency: rollForwardFilters.currency,
@@ -74,21 +75,21 @@ const readGroups = (
 
 async function readRows(tx: Transaction, { filter, scope, today, context }: ListQuery<Filter>): Promise<Row[]> {
   const { group = 'partner', partner: asked = null, currency: wanted = null } = filter;
-  await refuseFutureDay(tx, filter.asOf, today);
-  const { as_of, partners: aging } = await readAging(tx, { asOf: filter.asOf, today, scope });
+  await refuseFutureDay(tx, filter.as_of, today);
+  const { as_of, partners: aging } = await readAging(tx, { asOf: filter.as_of, today, scope });
   const groups = await readGroups(tx, { asOf: as_of, aging, group, partner: asked, currency: wanted, scope });
   const { loss_rates: rates } = context.settings;
-  return groups.map(({ billed, ...sums }) => {
+  return groups.map((found) => {
+    const sums = withDigits(found, ...BUCKETS, 'credit', 'billed');
     const { currency, days } = sums;
     const of = (name: Bucket | 'credit') => Amount.of(sums[name], currency);
     const open = Amount.sum(currency, BUCKETS, of);
-    const sold = Amount.of(billed, currency);
     return {
       ...{ ...sums, key: `${currency} ${sums.partner_id ?? ''}`, group, as_of },
-      ...{ open: open.toString(), net: open.minus(of('credit')).toString(), billed: sold.toString() },
+      ...{ open: open.toString(), net: open.minus(of('credit')).toString() },
       rates: rates && BUCKETS.map((bucket) => rates[bucket]).join(BETWEEN),
       reserve: rates && Amount.sum(currency, BUCKETS, (bucket) => of(bucket).atPercent(rates[bucket])).toString(),
-      days_sales_outstanding: daysSalesOutstanding(open, { amount: billed, days }),
+      days_sales_outstanding: daysSalesOutstanding(open, { amount: sums.billed, days }),
     };
   });
 }
@@ -104,12 +105,14 @@ export const reserve = defineList({
   command: 'report reserve',
   summary: 'Show the reserve for losses by days overdue, and days sales outstanding',
   help: `The setting loss_rates has the percentage of each bucket. Days sales
-outstanding are open invoices ÷ what the last three billed months billed × the
-days of these months.`,
+outstanding are open invoices ÷ what the last three closed months billed × the
+days of these months. Post the total of one grouping, each time the same: each
+row is rounded, so the totals of groupings may differ by cents.`,
   title: 'Reserve',
   one: 'row',
   none: 'No invoice is open, and nothing was billed.',
   filters,
+  defaults: async (tx, { filter, today }) => ({ as_of: filter.as_of ?? (await readPresentDay(tx, today)) }),
   views: GROUP_VIEWS,
   sorts: ['partner_id', 'partner_id'],
   columns: {
@@ -128,11 +131,11 @@ days of these months.`,
     over_90: bucket('Over 90'),
     rates: { heading: 'Rates, %', look: 'line', unlessZero: true },
     open: { type: 'amount', bare: true },
-    credit: bucket('Open credit'),
-    net: { type: 'amount', bare: true },
+    credit: { ...bucket('Open credit'), width: 110 },
+    net: { type: 'amount', bare: true, width: 110 },
     reserve: { type: 'amount', bare: true, unlessZero: true },
-    billed: { heading: 'Billed', type: 'amount', look: 'soft', bare: true },
-    days: { type: 'count' },
+    billed: { type: 'amount', look: 'soft', bare: true, width: 130 },
+    days: { type: 'count', width: 130 },
     days_sales_outstanding: { heading: 'DSO', type: 'count' },
   },
   sheet: [
@@ -140,7 +143,11 @@ days of these months.`,
     ...BUCKETS,
     ...names('open credit net rates reserve billed days days_sales_outstanding'),
   ],
-  terminal: [...names('partner_name currency'), ...BUCKETS, ...names('open credit net reserve days_sales_outstanding')],
+  terminal: [
+    ...names('partner_name currency'),
+    ...BUCKETS,
+    ...names('open credit net reserve billed days days_sales_outstanding'),
+  ],
   page: [
     ...names('partner_name currency'),
     ...BUCKETS,

@@ -13,7 +13,7 @@ import {
   readRollForward,
 } from '#reports/roll-forward.sql';
 import { Amount, addDays, Month, monthsBetween, names } from '#values';
-import { choice, defineList, given, Link, ListQuery, month, pageOf, partner, text } from './list.ts';
+import { choice, defineList, given, Link, ListQuery, month, pageOf, partner, text, withDigits } from './list.ts';
 
 export const rollForwardFilters = {
   from: month('From', 'The first month. Default: eleven months before the last one.').optional(),
@@ -45,6 +45,8 @@ type Asked = Omit<ListQuery<Filter>, 'sort'> & { readonly sort: string };
 
 const MOST_MONTHS = 120;
 
+const COLUMNS = ['opening', ...MOVEMENTS, 'closing'] as const;
+
 /** The months, partners and currencies that are asked for. Refusals: date_in_future, argument_invalid. */
 export async function scopeOf(
   tx: Transaction,
@@ -66,7 +68,8 @@ export async function scopeOf(
 async function readRows(tx: Transaction, { sort, ...asked }: Asked): Promise<RollForwardRow[]> {
   const scope = await scopeOf(tx, asked);
   const openings = await readTiedBalances(tx, addDays(`${scope.from}-01`, -1));
-  return readRollForward(tx, { ...scope, openings, newestFirst: sort === '-month' });
+  const rows = await readRollForward(tx, { ...scope, openings, newestFirst: sort === '-month' });
+  return rows.map((row) => withDigits(row, ...COLUMNS, 'aging'));
 }
 
 const differs = ({ closing, aging, currency }: RollForwardRow) =>
@@ -97,8 +100,6 @@ const quiet = (movement: Movement, heading?: string) => ({
   ...({ type: 'amount', look: 'quiet', bare: true, unlessZero: true } as const),
   to: movementsTo(movement),
 });
-
-const COLUMNS = ['opening', ...MOVEMENTS, 'closing'] as const;
 
 export const rollForward = defineList({
   command: 'report roll-forward',

@@ -203,10 +203,10 @@ export function whyChanged(row: PartnerChange) {
   const moved = (last: string | number, now: string | number) => (last === now ? `${now}` : `${last} → ${now}`);
   const policies = (names: readonly string[], what: string) => names.map((name) => `policy ${name} ${what}`);
   return [
-    `${moved(row.last_entries, row.entries)} rows`,
+    `${moved(row.last_entries, row.entries)} ${row.entries === 1 ? 'row' : 'rows'}`,
     ...(row.last_reversals + row.reversals === 0
       ? []
-      : [`${moved(row.last_reversals, row.reversals)} reversals among them`]),
+      : [`${moved(row.last_reversals, row.reversals)} ${row.reversals === 1 ? 'reversal' : 'reversals'} among them`]),
     ...(price === null || lastPrice === null
       ? []
       : [`average price ${moved(money(lastPrice), money(price))} ${currency}`]),

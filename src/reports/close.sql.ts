@@ -141,9 +141,14 @@ export const readTaxes = querying<{ currency: string; tax: string }, { month: Mo
   FROM live_documents d JOIN document_taxes t USING (document_id)
   WHERE d.month = :month AND d.purpose = 'month' GROUP BY t.currency ORDER BY t.currency`);
 
+/** The partners that were active at the close, and had no rows in its month. */
 export const readInactive = querying<{ partner_id: string; name: string }, { month: Month }>(`
+  WITH close AS (SELECT closed_at FROM closed_months WHERE month = :month)
   SELECT p.partner_id, p.name FROM partners p
-  WHERE p.inactive_since IS NULL
+  WHERE (p.inactive_since IS NULL OR p.inactive_since > (SELECT closed_at FROM close))
+    AND p.partner_id NOT IN (
+      SELECT subject FROM audit_events
+      WHERE action = 'partner.create' AND occurred_at > (SELECT closed_at FROM close))
     AND NOT EXISTS (SELECT FROM month_partners m WHERE m.partner_id = p.partner_id AND m.month = :month)
   ORDER BY p.partner_id`);
 

@@ -54,7 +54,7 @@ export type Flow = Billed & Readonly<{ currency: string; week: string | null }>;
 const IN_SCOPE = `(:scope::text[] IS NULL
        OR (SELECT b.partner_id FROM payment_balances b WHERE b.payment_id = p.payment_id) = ANY (:scope::text[]))`;
 
-/** Cash received since a day, less what was reversed of it, and what the last three billed months billed. */
+/** Cash received since a day, less what was reversed of it, and what the last three closed months billed. */
 export const readFlows = (tx: Transaction, asked: Asked & { receivedFrom: string }): Promise<Flow[]> =>
   query(
     tx,

@@ -20,7 +20,7 @@ export type TaxLine = Readonly<{
  * The day by which a document belongs to a period: the entry of its tax (`tax_entry_on()`), or its issue.
  */
 export const TAX_BASES = ['tax-point', 'issued'] as const;
-export type TaxPeriod = Readonly<{ from: string; to: string; by: (typeof TAX_BASES)[number] }>;
+export type TaxPeriod = Readonly<{ from: string; to: string; basis: (typeof TAX_BASES)[number] }>;
 
 /** The number of accounts whose tax in the journal differs from the tax of the lines. The lines are passed as JSON. */
 export const countTaxDifferences = queryingOne<{ differences: number }, TaxPeriod & { lines: string }>(`
@@ -32,7 +32,7 @@ export const countTaxDifferences = queryingOne<{ differences: number }, TaxPerio
       SELECT j.account, j.currency, j.amount
       FROM journal_of_facts j JOIN documents d ON d.document_id = j.log_no LEFT JOIN voids v USING (document_id)
       WHERE j.control = 'liabilities:tax'
-        AND CASE WHEN :by = 'tax-point' THEN j.entry_on
+        AND CASE WHEN :basis = 'tax-point' THEN j.entry_on
                  WHEN j.fact IN ('document_issued', 'document_taxed') THEN d.entry_on ELSE v.entry_on END
             BETWEEN :from::date AND :to::date) AS both_ways
     GROUP BY account, currency HAVING sum(tax) <> 0) AS off`);
@@ -51,6 +51,6 @@ export const readTaxLines = querying<TaxLine, TaxPeriod>(`
   CROSS JOIN LATERAL (
     SELECT sum(l.invoice_amount) AS amount FROM document_lines l
     WHERE l.document_id = t.document_id AND l.tax = t.position AND l.month < n.month) AS e
-  WHERE CASE :by WHEN 'issued' THEN d.entry_on ELSE tax_entry_on(s.tax_point, d.entry_on, d.reopened_on) END
+  WHERE CASE :basis WHEN 'issued' THEN d.entry_on ELSE tax_entry_on(s.tax_point, d.entry_on, d.reopened_on) END
     BETWEEN :from::date AND :to::date
   GROUP BY t.country, t.category, t.rate, t.currency ORDER BY t.country, t.currency, t.category, t.rate DESC`);

@@ -153,3 +153,16 @@ test('an empty list says so in its own words, unless an option left rows out', a
   );
   expect(await said('partner list --text nobody')).toBe('No partners found.');
 });
+
+test('the reserve has its own sentence before the first invoice, and abbreviations as headings', async () => {
+  const early = await run('report reserve --as-of 2026-06-30');
+  expect(early.stdout).toBe('No invoice is open, and nothing was billed.\n');
+  const { stdout } = await run('report reserve');
+  expect(stdout).toMatch(/ billed +days +DSO$/m);
+});
+
+test('the tax of a future month is refused', async () => {
+  const refused = await run('report tax --month 2027-09');
+  expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining('--month 2027-09-01 is in the future')]);
+  expect((await run('--json report tax --basis issued')).json()).toMatchObject({ basis: 'issued' });
+});

@@ -36,7 +36,7 @@ test.each([
   ['invoices?status=paid&text=harbour', ['invoice', 'list', '--status', 'paid', '--text', 'harbour']],
   ['aging?as_of=2026-08-31', ['report', 'aging', '--as-of', '2026-08-31']],
   [
-    'reports/trial-balance?asOf=2026-09-01&detail=yes',
+    'reports/trial-balance?as_of=2026-09-01&detail=yes',
     ['report', 'trial-balance', '--as-of', '2026-09-01', '--detail'],
   ],
   ['reports/coverage?as_of=2026-09-15', ['report', 'coverage', '--as-of', '2026-09-15']],
@@ -58,6 +58,25 @@ test.each([
   expect(csv?.text.split('\n').length).toBeGreaterThan(2);
   expect(csv?.headers.get('content-disposition')).toMatch(/^attachment; filename="[\w-]+\.csv"$/);
   expect([xlsx?.status, xlsx?.text.slice(0, 2)]).toEqual([200, 'PK']);
+});
+
+test('a parameter that a report does not have is refused, and addresses name the day and the basis as files do', async () => {
+  for (const question of ['trial-balance?asOf=2026-07-31', 'tax?by=issued', 'tax.csv?month=2026-07', 'close?day=1']) {
+    const { status, text } = await finance.get(`/console/reports/${question}`);
+    expect([question, status]).toEqual([question, 400]);
+    expect(text).toMatch(/is not a parameter of this page/);
+  }
+  expect((await finance.get('/console/reports/trial-balance?as_of=2026-07-31')).text).toContain('as of 31 July 2026');
+  expect((await finance.get('/console/reports/tax?basis=issued')).text).toContain('of documents issued from');
+  expect((await finance.get('/console/reports/tax?to=2027-09-30')).text).toMatch(/2027-09-01 is in the future/);
+});
+
+test('the page of the reserve has its day, and says which total to post', async () => {
+  const { text } = await finance.get('/console/reports/reserve');
+  const [, day] = /name="as_of" value="(\d{4}-\d\d-\d\d)"/.exec(text) ?? [];
+  expect(text).toContain(`open invoices by days overdue as of ${day}; post the total of one grouping, always the same`);
+  expect(text).toContain('<span class="unseen">Currency</span>');
+  expect(text).not.toContain('<span class="unseen">Actions</span>');
 });
 
 test('whoever sees some partners downloads only their documents', async () => {

@@ -30,7 +30,7 @@ test.each([
   ['tax?from=2026-07-01&to=2026-07-31', ['tax', '--month', '2026-07'], ['7.75%', '1,200.00', '93.00']],
   ['tax?from=2026-08-01&to=2026-08-31&basis=issued', ['tax', '--month', '2026-08', '--basis', 'issued'], ['93.00']],
   // 92 of 123 days are after July.
-  ['unearned?asOf=2026-07-31', ['unearned', '--as-of', '2026-07-31'], ['ticket-protection', '897.56', '2026-10']],
+  ['unearned?as_of=2026-07-31', ['unearned', '--as-of', '2026-07-31'], ['ticket-protection', '897.56', '2026-10']],
 ])('reports/%s', async (address, command, figures) => {
   const page = await finance.get(`/console/reports/${address}`);
   expect(page.status).toBe(200);

@@ -62,7 +62,7 @@ async function closeWith(month: '2026-07' | '2026-08' | '2026-09', ...rows: Reco
 }
 
 const taxPayable = async (): Promise<Record<string, string>> => {
-  const days = { from: '2026-07-01', to: '2026-12-31', by: 'tax-point' as const };
+  const days = { from: '2026-07-01', to: '2026-12-31', basis: 'tax-point' as const };
   const { lines, ties } = await world.database.reading((tx) => readTaxReport(tx, days));
   expect(ties).toBe(true);
   return Object.fromEntries(lines.map(({ country, category, rate, tax }) => [`${country} ${category} ${rate}`, tax]));

@@ -458,8 +458,8 @@ test('the close report says that its amounts are before tax, and how much tax th
 });
 
 test('the tax of a sale is in its own month, and that of a credit in the month of the credit', async () => {
-  const report = (by: TaxPeriod['by'], month: string) =>
-    world.database.reading((tx) => readTaxReport(tx, { from: `${month}-01`, to: lastDay(month as Month), by }));
+  const report = (basis: TaxPeriod['basis'], month: string) =>
+    world.database.reading((tx) => readTaxReport(tx, { from: `${month}-01`, to: lastDay(month as Month), basis }));
   const balances = async (asOf: string) => {
     const { accounts } = await world.database.reading((tx) =>
       readTrialBalance(tx, { asOf, today: '2026-10-15', detail: true }),
@@ -508,7 +508,7 @@ test('the tax of a sale is in its own month, and that of a credit in the month o
 
 test('a void takes tax out of its month while the books are open, and afterwards on its own day', async () => {
   const of = (from: string, to = from) =>
-    world.database.reading((tx) => readTaxReport(tx, { from, to, by: 'tax-point' }));
+    world.database.reading((tx) => readTaxReport(tx, { from, to, basis: 'tax-point' }));
   const july = () => of('2026-07-31');
   await world.rows([euros('2026-07', '100')]);
   await world.close();

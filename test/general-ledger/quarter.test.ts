@@ -140,7 +140,7 @@ describe.each(Object.entries(ISSUERS))('a %s issuer', (_name, issuer) => {
   test('the tax of each month of supply is what a person computes', async () => {
     const found: Record<string, unknown> = {};
     for (const each of MONTHS) {
-      const period = { from: `${each}-01`, to: lastDay(each as string as Month), by: 'tax-point' as const };
+      const period = { from: `${each}-01`, to: lastDay(each as string as Month), basis: 'tax-point' as const };
       const { lines, ties } = await world.database.reading((tx) => readTaxReport(tx, period));
       expect(ties).toBe(true);
       found[each] = Object.fromEntries(

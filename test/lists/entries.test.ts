@@ -52,3 +52,30 @@ test('each entry names the document of its own fact, also after a void and a rer
   expect(await documentsOf('2026-08', 'document_voided')).toEqual([old]);
   expect(await documentsOf('2026-08', 'document_issued')).toEqual(expect.arrayContaining([old, replaced]));
 });
+
+test('the entries of closed books stay as they were when a document is replaced later', async () => {
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-15T12:00:00Z' })]);
+  await world.close('2026-08');
+  await world.closeBooks('2026-07', '2026-08');
+  const [july, august] = [await read('2026-07'), await read('2026-08')];
+  const own = async () =>
+    (await world.documents({ months: ['2026-07' as Month, '2026-08' as Month], partnerId: 'p-1' }))
+      .filter(({ status }) => status === 'open')
+      .map(({ number }) => number);
+  const before = await own();
+  expect(before.length).toBe(2);
+  for (const number of before) {
+    await world.database.transaction((tx) => voidDocument(tx, world, { number, reason: 'wrong name' }));
+  }
+  expect([await read('2026-07'), await read('2026-08')]).toEqual([july, august]);
+  for (const month of ['2026-07', '2026-08'] as Month[]) {
+    await world.database.transaction((tx) => rerunMonth(tx, world, month, { newTerms: false, changed: true }));
+  }
+  expect([await read('2026-07'), await read('2026-08')]).toEqual([july, august]);
+  expect((await own()).filter((number) => before.includes(number))).toEqual([]);
+  expect(before).toEqual([
+    ...(await documentsOf('2026-07', 'sales:p-1')),
+    ...(await documentsOf('2026-08', 'sales:p-1')),
+  ]);
+});

@@ -232,7 +232,7 @@ test('each closing balance is the sum of its row, the next opening balance, and 
 test('the tax of a month is that of the tax report by the days of issue', async () => {
   for (const month of ['2026-08', '2026-10', '2027-05'] as Month[]) {
     const { lines } = await books.database.reading((tx) =>
-      readTaxReport(tx, { from: `${month}-01`, to: lastDay(month), by: 'issued' }),
+      readTaxReport(tx, { from: `${month}-01`, to: lastDay(month), basis: 'issued' }),
     );
     const rows = await rowsOf({ from: month, to: month, group: 'all' });
     for (const currency of ['EUR', 'JPY']) {
@@ -344,6 +344,32 @@ test('the total of a currency has the first opening, all movements and the last 
   }
 });
 
+test('a currency that begins late or ends early has a total of zero where it has no balance', async () => {
+  const all = await rowsOf({ from: '2026-08', to: '2027-01', group: 'all' });
+  expect(new Set(all.map(({ currency, cash }) => `${currency} ${cash.split('.')[1]?.length ?? 0}`))).toEqual(
+    new Set(['EUR 2', 'JPY 0', 'USD 2']),
+  );
+  const without = (currency: string, month: string) => (row: RollForwardRow) =>
+    row.currency !== currency || row.month !== month;
+  const rows = all.filter(without('EUR', '2026-08')).filter(without('JPY', '2027-01'));
+  const totals = (sheetOf(rollForward as List, rows, '2028-07-01').totals ?? []).map(
+    ({ row }) => row as Record<string, string>,
+  );
+  const usd = all.filter(({ currency }) => currency === 'USD');
+  const last = all.find(({ currency, month }) => currency === 'EUR' && month === '2027-01');
+  expect(totals).toMatchObject([
+    { currency: 'EUR', opening: '0.00', closing: last?.closing, aging: last?.closing },
+    { currency: 'JPY', closing: '0', aging: '0' },
+    { currency: 'USD', opening: usd[0]?.opening, closing: usd.at(-1)?.closing },
+  ]);
+  const { totals: sums } = await books.database.reading((tx) =>
+    readSums(tx, rollForward as never, asked({}), rows as never),
+  );
+  expect(sums.map((sum) => ['opening', 'closing', 'aging'].map((name) => String(sum[name])))).toEqual(
+    totals.map((total) => ['opening', 'closing', 'aging'].map((name) => total[name])),
+  );
+});
+
 test('months after today, and too many of them, are refused', async () => {
   await expect(rowsOf({ to: '2028-09' })).rejects.toThrow(/2028-09/);
   await expect(rowsOf({ from: '2018-01' })).rejects.toThrow(/more than 120 months/);
@@ -354,7 +380,7 @@ test('the reserve is the sum of each bucket at its rate, and its open invoices a
   const read = (filter: object, settings: object = { loss_rates }) =>
     books.database.reading((tx) =>
       reserve.read(tx, {
-        ...(asked({ asOf: '2027-03-31', ...filter }) as object),
+        ...(asked({ as_of: '2027-03-31', ...filter }) as object),
         context: { ...books, settings: { ...books.settings, ...settings } },
       } as never),
     );
@@ -379,7 +405,7 @@ test('the reserve is the sum of each bucket at its rate, and its open invoices a
   await books.bankText('stranger.csv', `${head}\n2028-07-01,25.50,USD,0001,B-99,thanks,A stranger,\n`);
   for (const asOf of ['2027-03-31', '2028-07-01']) {
     const { partners } = await books.database.reading((tx) => readAging(tx, { asOf, today: '2028-07-01' }));
-    const found = await read({ asOf });
+    const found = await read({ as_of: asOf });
     expect(net(found).filter(([, , owed]) => owed !== 0n)).toEqual(net(partners).filter(([, , owed]) => owed !== 0n));
     expect(found.some(({ credit }) => units(credit) > 0n)).toBe(true);
     expect(found.some(({ partner_id }) => partner_id === null)).toBe(asOf === '2028-07-01');

@@ -45,7 +45,31 @@ test.each(['01', '04'])('the days of a month are the same if its close runs on t
   expect(await daysOn('2026-10-31')).toEqual([61, 61]);
 });
 
-test('an invoice that was carried over counts with its original amount, in the month of its date', async () => {
+test('after one and two closes, the days are those of the months that were billed, also of a month without rows', async () => {
+  world = await openWorld();
+  world.at('2026-07-01T10:00:00Z');
+  await world.partners([partner()]);
+  expect(await daysOn('2026-07-31')).toEqual([undefined, undefined]);
+  world.at('2026-08-01T10:00:00Z');
+  await world.rows([sale('2026-07')]);
+  await world.close('2026-07');
+  // All is open of what July billed.
+  expect(await daysOn('2026-08-06')).toEqual([31, 31]);
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([sale('2026-08')]);
+  await world.close('2026-08');
+  expect(await daysOn('2026-09-06')).toEqual([62, 62]);
+  world.at('2026-10-01T10:00:00Z');
+  await world.close('2026-09', { allowEmpty: true });
+  // September billed nothing in its 30 days.
+  expect(await daysOn('2026-10-06')).toEqual([92, 92]);
+  world.at('2026-11-01T10:00:00Z');
+  await world.close('2026-10', { allowEmpty: true });
+  // 200 is open of 100 that August, September and October billed, in 92 days.
+  expect(await daysOn('2026-11-06')).toEqual([184, 184]);
+});
+
+test('the months of the previous system do not count, because its paid invoices are unknown', async () => {
   world = await openWorld();
   world.at('2026-07-01T10:00:00Z');
   await world.partners([partner()]);
@@ -59,11 +83,10 @@ test('an invoice that was carried over counts with its original amount, in the m
     { file, cutOver: '2026-06-30', control: ['USD=60.00'], count: 1 },
     { deliver: false },
   );
-  // 60 is open of 100 that May billed, in the 91 days of April, May and June.
-  expect(await daysOn('2026-07-31')).toEqual([55, 55]);
+  expect(await daysOn('2026-07-31')).toEqual([null, null]);
   await world.rows([sale('2026-07')]);
   world.at('2026-08-01T10:00:00Z');
   await world.close('2026-07');
-  // 160 is open of 200 that May and July billed, in the 92 days of May, June and July.
-  expect(await daysOn('2026-08-31')).toEqual([74, 74]);
+  // 160 is open, and July billed 100 in 31 days.
+  expect(await daysOn('2026-08-31')).toEqual([50, 50]);
 });

@@ -49,10 +49,10 @@ const reasons = (changes: readonly PartnerChange[]) =>
   Object.fromEntries(changes.map((row) => [row.partner_id, whyChanged(row)]));
 const EXPECTED = {
   'p-1':
-    '3 → 4 rows, 0 → 1 reversals among them, average price 11.00 → 43.33 USD, policy Parking is new, policy Hotel has no rows',
+    '3 → 4 rows, 0 → 1 reversal among them, average price 11.00 → 43.33 USD, policy Parking is new, policy Hotel has no rows',
   'p-2': '1 → 0 rows',
   'p-3': '',
-  'p-4': '0 → 1 rows',
+  'p-4': '0 → 1 row',
 };
 
 test('a preview says how rows, average price and policies moved, before anything is issued', async () => {
@@ -74,4 +74,19 @@ test('the report of the close says the same, as text and in its sheet', async ()
   expect(text).toMatch(new RegExp(`Partner p-1, [\\d.]+: ${EXPECTED['p-1']}`));
   expect(text).not.toMatch(/Partner p-3, [\d.]+:/);
   expect(closeSheet(report).rows.map((row) => (row as { why: string }).why)).toContain(EXPECTED['p-1']);
+});
+
+test('partners without rows are those that were active at the close, whatever is imported later', async () => {
+  const idle = async () => {
+    const report = await world.database.reading((tx) => readCloseReport(tx, '2026-08' as Month));
+    return report?.no_activity.map(({ partner_id }) => partner_id);
+  };
+  expect(await idle()).toEqual(['p-2']);
+  world.at('2026-09-20T12:00:00Z');
+  const policies = POLICIES.map((policy) => ({ ...policy, active: false }));
+  await world.partners([
+    partner({ partner_id: 'p-2', name: 'Partner p-2', policies, active: false }),
+    partner({ partner_id: 'p-5', name: 'Partner p-5' }),
+  ]);
+  expect(await idle()).toEqual(['p-2']);
 });
