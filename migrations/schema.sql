@@ -1,4 +1,4 @@
--- Facts: SHA-256 a5a14f8237234c6dad9b40f29f499dbe06bc158ef0adedec7ecba67954ae203d, without the role reckoner_app 0656a87476bdca5fd3a3eb35ea2b899aedba7c2c3028bc67a39159d617184839
+-- Facts: SHA-256 e19a030f28d5da59c84048cf13e44808922db736a413ace44366a54c42373427, without the role reckoner_app 739a55d449684af7c027e8d288314b138a6759f344a7b73d69a8c6797139cb45
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -541,8 +541,8 @@ test('a void takes tax out of its month while the books are open, and afterwards
 });
 
 test('the books of a month wait for the replacement of a taxed document whose void took tax out of them', async () => {
-  const taxOf = async (month: Month) => {
-    const period = { from: `${month}-01`, to: lastDay(month), by: 'tax-point' } as const;
+  const taxOf = async (month: string) => {
+    const period = { from: `${month}-01`, to: lastDay(month as Month), by: 'tax-point' } as const;
     const { ties, lines } = await world.database.reading((tx) => readTaxReport(tx, period));
     return { ties, ...Object.fromEntries(lines.map(({ rate, tax }) => [rate, tax])) };
   };
