@@ -30,7 +30,7 @@ SELECT d.document_id, p.tax_point,
 FROM documents d
 CROSS JOIN LATERAL (SELECT tax_point(d.purpose, d.month) AS tax_point) AS p
 LEFT JOIN voids v ON v.document_id = d.document_id
-LEFT JOIN voids r ON r.document_id = d.replaces;
+LEFT JOIN voids r ON r.document_id = d.replaces AND p.tax_point IS NOT NULL;
 
 -- A document's amounts by account, and its tax by country, category and rate (DE:standard:19). A positive amount is
 -- debited to the account. Amounts of invoices are positive, and amounts of credit notes are negative. With tax, one amount
