@@ -581,52 +581,90 @@ CREATE FUNCTION rows_of_sale(of_partner text, of_quote text) RETURNS SETOF ledge
   SELECT q.* FROM ledger_rows q WHERE q.partner_id = of_partner AND q.quote_id = of_quote AND q.kind <> 'quote_accepted'
 $$;
 
--- Whether a reversal without its own cover brings its covered sale to zero, and after which row of the sale it counts:
--- the last one before it that did the same. It takes back all that is unearned of the rows between.
-CREATE FUNCTION takes_back_after(e ledger_rows) RETURNS bigint STABLE LANGUAGE sql AS $$
-  SELECT CASE WHEN sum(o.invoice_amount) = 0 AND bool_or(o.cover_to < o.cover_from + 18263)
-              THEN coalesce(max(o.entry_id) FILTER (
-                WHERE o.entry_id < e.entry_id AND o.kind = 'reversal' AND o.cover_from IS NULL AND o.left_over = 0), 0) END
-  FROM (
-    SELECT q.entry_id, q.kind, q.cover_from, q.cover_to, q.invoice_amount,
-           sum(q.invoice_amount) OVER (ORDER BY q.entry_id) AS left_over
-    FROM rows_of_sale(e.partner_id, e.quote_id) AS q
-    WHERE q.entry_id <= e.entry_id) AS o
-$$;
-
 -- The parts of the covered rows that a month bills, after the month that was closed before. A requote or a reversal that
--- states no cover has that of its sale. A reversal that brings its sale to zero takes back the later parts of the rows
--- before it, and the rest at once. Rows without an end of cover, or with more than 50 years, have no parts.
+-- states no cover has that of its sale. Rows without an end of cover, or with more than 50 years, have no parts.
+--
+-- A reversal without its own cover lowers all parts that its requote, or else its sale, has left, in proportion. It is
+-- the difference of what is left up to each month after it and before it, rounded once. So nothing is taken back that was
+-- not sold, and a reversal of all that is left leaves nothing. A pro rata reversal does so only if it takes all that is
+-- left, or if the rows of its sale have different days.
 CREATE FUNCTION covered_parts(after text, billed_month text)
 RETURNS TABLE (partner_id text, policy_id text, currency text, release_month text, amount numeric) STABLE LANGUAGE sql AS $$
-  WITH billed AS MATERIALIZED (
-    SELECT e, CASE WHEN e.kind = 'reversal' AND e.cover_from IS NULL THEN takes_back_after(e) END AS back_after
-    FROM ledger_rows e
+  WITH RECURSIVE billed AS MATERIALIZED (
+    SELECT e FROM ledger_rows e
     WHERE e.posted_month > coalesce(after, '') AND e.posted_month <= billed_month AND e.invoice_amount <> 0
       AND (e.kind <> 'quote_accepted' OR e.cover_to IS NOT NULL)
-  ), later AS MATERIALIZED (
-    SELECT (b.e).partner_id, (b.e).policy_id, (b.e).currency, p.month, sum(p.part) AS part
-    FROM billed b
-    CROSS JOIN LATERAL rows_of_sale((b.e).partner_id, (b.e).quote_id) AS o
-    CROSS JOIN LATERAL cover_of(o) AS c
-    CROSS JOIN LATERAL parts_of(o.invoice_amount, minor_digits(o.currency), c.begins, c.ends) AS p
-    WHERE b.back_after IS NOT NULL AND o.entry_id < (b.e).entry_id AND o.entry_id > b.back_after
-      AND c.ends < c.begins + 18263 AND p.month > billed_month
-    GROUP BY 1, 2, 3, 4
+  ), sales AS MATERIALIZED (
+    SELECT DISTINCT (e).partner_id, (e).quote_id FROM billed WHERE (e).kind = 'reversal' AND (e).cover_from IS NULL
+  ), sold AS MATERIALIZED (
+    SELECT o AS e, row_number() OVER so_far AS place, o.kind = 'reversal' AND o.cover_from IS NULL
+             AND bool_or(o.cover_to < o.cover_from + 18263) OVER so_far
+             AND (g.reversal_id IS NULL OR sum(o.invoice_amount) OVER so_far = 0
+                  OR (min(o.cover_from) OVER so_far, min(o.cover_to) OVER so_far)
+                     <> (max(o.cover_from) OVER so_far, max(o.cover_to) OVER so_far)) AS is_proportional
+    FROM sales s CROSS JOIN LATERAL rows_of_sale(s.partner_id, s.quote_id) AS o
+    LEFT JOIN reversal_grounds g ON o.kind = 'reversal' AND g.partner_id = o.partner_id AND g.reversal_id = o.reversal_id
+      AND g.ground = 'pro_rata'
+    WHERE o.posted_month <= billed_month
+    WINDOW so_far AS (PARTITION BY o.partner_id, o.quote_id ORDER BY o.posted_month, o.entry_id)
+  ), taken AS MATERIALIZED (
+    SELECT (e).partner_id, (e).quote_id, (e).requote_id, (e).invoice_amount, place, minor_digits((e).currency) AS digits,
+           (e).posted_month > coalesce(after, '') AS is_billed,
+           row_number() OVER (PARTITION BY (e).partner_id, (e).quote_id ORDER BY place) AS step
+    FROM sold WHERE is_proportional
+  ), left_over AS (
+    SELECT (e).partner_id, (e).quote_id, (e).requote_id, (e).policy_id, (e).currency, place, p.month, p.part, 0::bigint AS step
+    FROM sold CROSS JOIN LATERAL cover_of(e) AS c
+    CROSS JOIN LATERAL (
+      SELECT month, part FROM parts_of((e).invoice_amount, minor_digits((e).currency), c.begins, c.ends)
+      WHERE c.ends < c.begins + 18263
+      UNION ALL SELECT (e).posted_month, (e).invoice_amount WHERE (c.ends < c.begins + 18263) IS NOT TRUE) AS p
+    WHERE NOT is_proportional
+    UNION ALL
+    SELECT partner_id, quote_id, requote_id, policy_id, currency, place, month,
+           CASE WHEN is_lowered AND total <> 0 THEN round(up_to * remains / total, digits)
+                                                  - round((up_to - part) * remains / total, digits)
+                ELSE part END, next_step
+    FROM (
+      SELECT *, sum(part) FILTER (WHERE is_lowered) OVER (PARTITION BY partner_id, quote_id ORDER BY month, place) AS up_to,
+             CASE WHEN total * (total + taken) > 0 THEN total + taken ELSE 0 END AS remains
+      FROM (
+        SELECT *, (sum(part) FILTER (WHERE is_lowered) OVER (PARTITION BY partner_id, quote_id))::numeric(40, 20) AS total
+        FROM (
+          -- A reversal of more than its requote has left, after reversals of the whole sale, lowers the whole sale.
+          SELECT l.*, t.step AS next_step, t.digits, t.invoice_amount AS taken, l.place < t.place AND (
+                   t.requote_id IS NULL OR l.requote_id = t.requote_id
+                   OR coalesce(sum(l.part) FILTER (WHERE l.place < t.place AND l.requote_id = t.requote_id)
+                        OVER (PARTITION BY l.partner_id, l.quote_id), 0) < -t.invoice_amount) AS is_lowered
+          FROM left_over l JOIN taken t
+            ON t.partner_id = l.partner_id AND t.quote_id = l.quote_id AND t.step = l.step + 1) AS x) AS y) AS z
   ), parts AS (
     SELECT r.partner_id, r.policy_id, r.currency, greatest(p.month, billed_month) AS month, r.times * p.part AS part
     FROM (
       SELECT (b.e).partner_id, (b.e).policy_id, (b.e).currency, (b.e).invoice_amount, c.begins, c.ends, count(*) AS times
-      FROM billed b CROSS JOIN LATERAL cover_of(b.e) AS c
-      WHERE b.back_after IS NULL AND c.ends < c.begins + 18263
+      FROM (
+        SELECT e FROM billed WHERE ((e).kind = 'reversal' AND (e).cover_from IS NULL) IS NOT TRUE
+        UNION ALL
+        SELECT e FROM sold WHERE (e).kind = 'reversal' AND (e).cover_from IS NULL AND NOT is_proportional
+          AND (e).posted_month > coalesce(after, '') AND (e).invoice_amount <> 0) AS b
+      CROSS JOIN LATERAL cover_of(b.e) AS c
+      WHERE c.ends < c.begins + 18263
       GROUP BY 1, 2, 3, 4, 5, 6) AS r
     CROSS JOIN LATERAL parts_of(r.invoice_amount, minor_digits(r.currency), r.begins, r.ends) AS p
     UNION ALL
-    SELECT (e).partner_id, (e).policy_id, (e).currency, billed_month, (e).invoice_amount FROM billed
-    WHERE back_after IS NOT NULL
+    SELECT (e).partner_id, (e).policy_id, (e).currency, billed_month, (e).invoice_amount FROM sold
+    WHERE is_proportional AND (e).posted_month > coalesce(after, '')
     UNION ALL
     SELECT l.partner_id, l.policy_id, l.currency, m.month, m.part
-    FROM later l CROSS JOIN LATERAL (VALUES (l.month, -l.part), (billed_month, l.part)) AS m (month, part)
+    FROM (
+      SELECT l.partner_id, l.policy_id, l.currency, l.month,
+             sum(CASE l.step WHEN s.last_step THEN l.part ELSE -l.part END) AS part
+      FROM left_over l JOIN (
+        SELECT partner_id, quote_id, count(*) AS last_step, count(*) FILTER (WHERE NOT is_billed) AS first_step
+        FROM taken GROUP BY 1, 2) AS s ON s.partner_id = l.partner_id AND s.quote_id = l.quote_id
+      WHERE l.step IN (s.first_step, s.last_step) AND s.first_step < s.last_step AND l.month > billed_month
+      GROUP BY 1, 2, 3, 4) AS l
+    CROSS JOIN LATERAL (VALUES (l.month, l.part), (billed_month, -l.part)) AS m (month, part)
   )
   SELECT partner_id, policy_id, currency, month, sum(part) FROM parts GROUP BY 1, 2, 3, 4 HAVING sum(part) <> 0
 $$;

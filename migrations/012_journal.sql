@@ -15,20 +15,32 @@
 CREATE FUNCTION tax_point(purpose text, month text) RETURNS date STABLE LANGUAGE sql
 RETURN CASE purpose WHEN 'month' THEN last_day(month) END;
 
--- The day on which the tax of a document is entered, or taken out: its tax point. If it has none, or the books of the tax
--- point were closed before, the day is that of the issue or the void itself.
-CREATE FUNCTION tax_entry_on(tax_point date, entry_on date, reopened_on date) RETURNS date STABLE LANGUAGE sql
-RETURN CASE WHEN tax_point IS NULL OR reopened_on > tax_point THEN entry_on ELSE tax_point END;
+-- A day while its books are open, and otherwise, or if there is none, the entry of the fact itself.
+CREATE FUNCTION entry_while_open(day date, entry_on date, reopened_on date) RETURNS date STABLE LANGUAGE sql
+RETURN CASE WHEN day IS NULL OR reopened_on > day THEN entry_on ELSE day END;
+
+-- The days on which the tax of a document is entered, and taken out by its void. Both are the tax point while its books
+-- are open. A replacement enters its tax on the day on which the void took out that of the replaced document, while the
+-- books of that day are open. So the tax of a sale does not leave the books of a month and come back in a later one.
+CREATE VIEW tax_days AS
+SELECT d.document_id, p.tax_point,
+       entry_while_open(entry_while_open(p.tax_point, r.entry_on, r.reopened_on), d.entry_on, d.reopened_on) AS taxed_on,
+       CASE WHEN v.document_id IS NOT NULL THEN entry_while_open(p.tax_point, v.entry_on, v.reopened_on) END
+         AS untaxed_on
+FROM documents d
+CROSS JOIN LATERAL (SELECT tax_point(d.purpose, d.month) AS tax_point) AS p
+LEFT JOIN voids v ON v.document_id = d.document_id
+LEFT JOIN voids r ON r.document_id = d.replaces AND p.tax_point IS NOT NULL;
 
 -- A document's amounts by account, and its tax by country, category and rate (DE:standard:19). A positive amount is
 -- debited to the account. Amounts of invoices are positive, and amounts of credit notes are negative. With tax, one amount
 -- of a document can have the opposite sign of the total.
 --
--- The tax of a document with a tax point is entered there, as unbilled, and the issue then bills the gross amount. The tax
--- of other documents is entered at their issue.
+-- The tax of a document with a tax point is entered as unbilled (see `tax_days`), and the issue then bills the gross
+-- amount. The tax of other documents is entered at their issue.
 CREATE VIEW document_amounts AS
-SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.reopened_on, NULL::date AS tax_point, d.partner_id, d.currency,
-       d.number, s.account,
+SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, NULL::date AS untaxed_on, NULL::date AS tax_point, d.partner_id,
+       d.currency, d.number, s.account,
        CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
                       WHEN 'opening' THEN 'equity:opening-balances' ELSE 'assets:receivable:unbilled' END AS billed,
        CASE WHEN d.purpose <> 'opening' THEN d.partner_id END AS billed_detail,
@@ -38,13 +50,12 @@ FROM documents d CROSS JOIN LATERAL (
          CASE d.purpose WHEN 'month' THEN d.gross ELSE d.invoice_amount END AS amount) AS s
 WHERE d.document <> 'statement' AND s.amount <> 0
 UNION ALL
-SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.reopened_on, s.tax_point, d.partner_id, d.currency, d.number,
+SELECT d.document_id, d.log_no, s.taxed_on, d.issued_on, s.untaxed_on, s.tax_point, d.partner_id, d.currency, d.number,
        CASE WHEN s.tax_point IS NOT NULL THEN 'assets:receivable:unbilled'
             WHEN d.document = 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        'liabilities:tax', concat_ws(':', nullif(t.country, ''), t.category, trim_scale(t.rate)::text),
        document_sign(d.document) * t.tax
-FROM document_taxes t JOIN documents d USING (document_id)
-CROSS JOIN LATERAL (SELECT tax_point(d.purpose, d.month) AS tax_point) AS s
+FROM document_taxes t JOIN documents d USING (document_id) JOIN tax_days s USING (document_id)
 WHERE t.tax <> 0;
 
 -- The payments that were recorded by hand without our bank account, with the first bank line that shows them. The move
@@ -73,16 +84,15 @@ CREATE VIEW journal_entries (
 ) AS
 
 SELECT CASE WHEN d.tax_point IS NULL THEN 'document_issued' ELSE 'document_taxed' END, d.document_id,
-       tax_entry_on(d.tax_point, d.entry_on, d.reopened_on), coalesce(d.tax_point, d.issued_on),
+       d.entry_on, coalesce(d.tax_point, d.issued_on),
        d.account, d.partner_id, d.partner_id,
        d.billed, d.billed_detail, d.partner_id,
        d.currency, d.amount, d.number, NULL, d.log_no
 FROM document_amounts d
 
 UNION ALL
--- While the books of the tax point are open, a void takes the tax out of them, and the replacement enters its own there.
 SELECT CASE WHEN d.tax_point IS NULL THEN 'document_voided' ELSE 'document_untaxed' END, d.document_id,
-       tax_entry_on(d.tax_point, v.entry_on, v.reopened_on), coalesce(d.tax_point, v.voided_on),
+       coalesce(d.untaxed_on, v.entry_on), coalesce(d.tax_point, v.voided_on),
        d.billed, d.billed_detail, d.partner_id,
        d.account, d.partner_id, d.partner_id,
        d.currency, d.amount, d.number, NULL, v.log_no
@@ -234,7 +244,7 @@ FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_
 CROSS JOIN LATERAL (VALUES (r.currency, r.amount), (r.settled_currency, -r.settled_amount)) AS s (currency, amount)
 WHERE r.currency <> r.settled_currency AND s.amount <> 0;
 
--- The entry date of every fact with a journal entry.
+-- The entry dates of the facts that may be dated after the day on which they are recorded.
 CREATE VIEW entry_dates (entry_on) AS
 SELECT entry_on FROM balance_changes
 UNION ALL SELECT undone_on FROM balance_changes WHERE undone

@@ -1,4 +1,4 @@
--- Facts: SHA-256 4025a493d7253633a06f3427fd54c8219b74a489f98b53bc3c0afe12214a9390, without the role reckoner_app 544b51f59e64571054376b1d7b4aacd978079e0c044ff9baa1a5c6c9f2355da5
+-- Facts: SHA-256 e19a030f28d5da59c84048cf13e44808922db736a413ace44366a54c42373427, without the role reckoner_app 739a55d449684af7c027e8d288314b138a6759f344a7b73d69a8c6797139cb45
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -37,7 +37,7 @@ GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, 
   open_documents, applicable_credit, payment_history, opening_sums, opening_differences, bank_statement_breaks,
   suggested_duplicates, possible_duplicates, payment_exceptions, present_reminder_pauses, account_sources,
   account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
-  live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
+  live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, tax_days, document_amounts,
   placed_payments, journal_entries, entry_dates, journal_of_facts, journal_of_rows, journal, journal_months,
   journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, archived_groups, rows_elsewhere,
   partner_months TO reckoner_app;

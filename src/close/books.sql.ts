@@ -53,8 +53,8 @@ export const readPossibleDuplicates = queryingColumn<string, { day: string }>(`
 
 /** The taxed documents that are void without a replacement, and whose tax the void took out of a month's books. */
 export const readTaxedVoids = querying<{ number: string; month: Month }, { month: Month }>(`
-  SELECT d.number, d.month FROM voids v JOIN documents d USING (document_id)
-  WHERE to_char(tax_entry_on(tax_point(d.purpose, d.month), v.entry_on, v.reopened_on), 'YYYY-MM') = :month
+  SELECT d.number, d.month FROM documents d JOIN tax_days t USING (document_id)
+  WHERE to_char(t.untaxed_on, 'YYYY-MM') = :month
     AND d.purpose = 'month' AND d.document_id IN (SELECT document_id FROM document_taxes)
     AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
   ORDER BY d.document_id`);

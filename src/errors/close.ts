@@ -182,7 +182,7 @@ export const CLOSE = {
     says(
       `The books of ${f.month} cannot be closed while ${plural(f.documents.length, 'taxed document')} ` +
         `(${inShort(f.documents.map(({ number }) => number))}) ${f.documents.length === 1 ? 'is' : 'are'} void without ` +
-        'a replacement: the books would have the sales without their tax.',
+        'a replacement: a replacement after the close would have its tax lines in a later month.',
       ...[...new Set(f.documents.map(({ month }) => month))].map((month) =>
         toDo(`Issue the replacements of ${month}`, 'invoice.rerun', { month }),
       ),

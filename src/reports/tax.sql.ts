@@ -17,7 +17,7 @@ export type TaxLine = Readonly<{
 }>;
 
 /**
- * The day by which a document belongs to a period: the entry of its tax (`tax_entry_on()`), or its issue.
+ * The day by which a document belongs to a period: the entry of its tax (`tax_days`), or its issue.
  */
 export const TAX_BASES = ['tax-point', 'issued'] as const;
 export type TaxPeriod = Readonly<{ from: string; to: string; basis: (typeof TAX_BASES)[number] }>;
@@ -39,18 +39,17 @@ export const countTaxDifferences = queryingOne<{ differences: number }, TaxPerio
 
 export const readTaxLines = querying<TaxLine, TaxPeriod>(`
   WITH dated AS (
-    SELECT document_id, entry_on, reopened_on, 1 AS issued, 0 AS voided, 1 AS sign FROM documents
-    UNION ALL SELECT document_id, entry_on, reopened_on, 0, 1, -1 FROM voids
+    SELECT document_id, entry_on, taxed_on, 1 AS issued, 0 AS voided, 1 AS sign
+    FROM documents JOIN tax_days USING (document_id)
+    UNION ALL SELECT document_id, entry_on, untaxed_on, 0, 1, -1 FROM voids JOIN tax_days USING (document_id)
   )
   SELECT t.country, t.category, trim_scale(t.rate)::text AS rate, t.currency, sum(d.issued)::bigint AS issued,
          sum(d.voided)::bigint AS voided, sum(s.sign * t.taxable) AS taxable,
          coalesce(sum(s.sign * e.amount), 0) AS late, sum(s.sign * t.tax) AS tax
   FROM dated d JOIN document_taxes t USING (document_id) JOIN documents n USING (document_id)
-  CROSS JOIN LATERAL (
-    SELECT d.sign * document_sign(n.document) AS sign, tax_point(n.purpose, n.month) AS tax_point) AS s
+  CROSS JOIN LATERAL (SELECT d.sign * document_sign(n.document) AS sign) AS s
   CROSS JOIN LATERAL (
     SELECT sum(l.invoice_amount) AS amount FROM document_lines l
     WHERE l.document_id = t.document_id AND l.tax = t.position AND l.month < n.month) AS e
-  WHERE CASE :basis WHEN 'issued' THEN d.entry_on ELSE tax_entry_on(s.tax_point, d.entry_on, d.reopened_on) END
-    BETWEEN :from::date AND :to::date
+  WHERE CASE :basis WHEN 'issued' THEN d.entry_on ELSE d.taxed_on END BETWEEN :from::date AND :to::date
   GROUP BY t.country, t.category, t.rate, t.currency ORDER BY t.country, t.currency, t.category, t.rate DESC`);

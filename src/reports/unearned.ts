@@ -15,6 +15,7 @@ type UnearnedReport = BooksOfDay &
     as_of: string;
     lines: readonly UnearnedLine[];
     totals: Readonly<Record<string, string>>;
+    totals_within_a_year: Readonly<Record<string, string>>;
     ties: boolean;
   }>;
 
@@ -28,11 +29,13 @@ export async function readUnearned(tx: Transaction, asOf: string): Promise<Unear
   // By partner and currency, what the lines have less what was posted.
   const off = new Map<string, Amount>();
   const totals = new Map<string, Amount>();
+  const within = new Map<string, Amount>();
   const add = (sums: Map<string, Amount>, key: string, amount: Amount) =>
     sums.set(key, sums.get(key)?.plus(amount) ?? amount);
-  for (const { partner_id, currency, unearned } of lines) {
+  for (const { partner_id, currency, unearned, within_a_year } of lines) {
     add(off, `${partner_id} ${currency}`, Amount.of(unearned, currency));
     add(totals, currency, Amount.of(unearned, currency));
+    add(within, currency, Amount.of(within_a_year, currency));
   }
   for (const { control, account, currency, amount } of posted) {
     add(off, `${account.slice(control.length + 1)} ${currency}`, Amount.of(amount, currency));
@@ -40,19 +43,33 @@ export async function readUnearned(tx: Transaction, asOf: string): Promise<Unear
   return {
     as_of: asOf,
     lines,
-    totals: Object.fromEntries([...totals].map(([currency, total]) => [currency, total.toString()])),
+    totals: textsOf(totals),
+    totals_within_a_year: textsOf(within),
     ties: [...off.values()].every((each) => each.isZero()),
     ...(await readBooksOfDay(tx, asOf)),
   };
 }
 
-export const unearnedSheet = ({ lines }: UnearnedReport): Sheet => ({
+const textsOf = (sums: ReadonlyMap<string, Amount>) =>
+  Object.fromEntries([...sums].map(([currency, sum]) => [currency, sum.toString()]));
+
+const totalsOf = ({ totals, totals_within_a_year }: UnearnedReport) =>
+  Object.entries(totals).map(([currency, unearned]) => ({
+    name: 'Total',
+    currency,
+    unearned,
+    within_a_year: totals_within_a_year[currency] ?? '',
+  }));
+
+export const unearnedSheet = (found: UnearnedReport): Sheet => ({
   name: 'Unearned',
   columns: columnsOf('partner_id name policy_id currency unearned:amount within_a_year:amount earned_by'),
-  rows: lines,
+  rows: found.lines,
+  totals: totalsOf(found).map((row) => ({ row, months: {} })),
 });
 
-export function unearnedBlocks({ lines, totals }: UnearnedReport): Block[] {
+export function unearnedBlocks(found: UnearnedReport): Block[] {
+  const { lines } = found;
   if (lines.length === 0) return [];
   const money = (amount: string, currency: string) => Amount.of(amount, currency);
   return [
@@ -64,7 +81,9 @@ export function unearnedBlocks({ lines, totals }: UnearnedReport): Block[] {
           { text: name, page: `/console/partners/${partner_id}` },
           ...[policy_id, money(unearned, currency), money(within_a_year, currency), earned_by],
         ]),
-        foot: Object.entries(totals).map(([currency, total]) => ['Total', '', money(total, currency), '', '']),
+        foot: totalsOf(found).map(({ name, currency, unearned, within_a_year }) => [
+          ...[name, '', money(unearned, currency), money(within_a_year, currency), ''],
+        ]),
       },
     },
   ];

@@ -549,7 +549,8 @@ UNION ALL SELECT r.payment_id, coalesce(i.partner_id, ''), i.entry_on, r.amount,
 FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id);
 
 -- The journal. Each branch debits one account and credits another with an amount, below zero to take an entry back;
--- an account has a part for each partner, policy, bank account or tax.
+-- an account has a part for each partner, policy, bank account or tax. Tax is entered on its tax point, and that of a
+-- replacement on the day on which the void took out that of the replaced document, while the books of that day are open.
 CREATE TABLE rates AS
 SELECT rate, CASE WHEN part = '' THEN whole ELSE whole || '.' || part END AS text
 FROM (SELECT rate, substr(text, 1, length(text) - 4) AS whole, rtrim(substr(text, length(text) - 3), '0') AS part
@@ -577,14 +578,17 @@ SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on,
 FROM papers d WHERE d.document <> 'statement'
 UNION ALL
 SELECT CASE d.purpose WHEN 'month' THEN 'document_taxed' ELSE 'document_issued' END, d.log_no,
-       CASE WHEN d.purpose <> 'month' OR o.reopened_on > m.last_day THEN d.entry_on ELSE m.last_day END,
-       CASE d.purpose WHEN 'month' THEN m.last_day ELSE d.issued_on END, d.partner_id, d.currency, d.sign * t.tax,
+       CASE WHEN d.purpose <> 'month' OR o.reopened_on > o.taxed_from THEN d.entry_on ELSE o.taxed_from END,
+       CASE d.purpose WHEN 'month' THEN o.tax_point ELSE d.issued_on END, d.partner_id, d.currency, d.sign * t.tax,
        CASE WHEN d.purpose = 'month' THEN 'assets:receivable:unbilled'
             WHEN d.document = 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        d.partner_id, 'liabilities:tax',
        CASE t.country WHEN '' THEN '' ELSE t.country || ':' END || t.category || ':' || r.text
 FROM document_taxes t JOIN papers d USING (document_id) JOIN rates r ON r.rate = t.rate
-JOIN documents o ON o.document_id = d.document_id JOIN months m ON m.month = d.month
+JOIN (SELECT d.document_id, d.reopened_on, m.last_day AS tax_point,
+             CASE WHEN v.reopened_on > m.last_day THEN v.entry_on ELSE m.last_day END AS taxed_from
+      FROM documents d JOIN months m USING (month) LEFT JOIN voids v ON v.document_id = d.replaces) o
+  ON o.document_id = d.document_id
 WHERE d.document <> 'statement';
 -- While the books of the tax point are open, a void takes the tax out of them; afterwards on its own day.
 CREATE TABLE void_entries AS

@@ -4,6 +4,7 @@ import { reportText } from '../../src/lists/report.ts';
 import { unearned as unearnedReport } from '../../src/lists/reports.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { readUnearned } from '../../src/reports/unearned.ts';
+import { csvOf } from '../../src/sheet.ts';
 import { expectVerified, refund, sale } from '../documents/correcting.ts';
 import { openWorld, partner, requote, type World } from '../support/world.ts';
 
@@ -91,6 +92,35 @@ test('as of the end of February, the February of the next leap year is within a 
   const within = async (asOf: string) => (await unearned(asOf)).lines[0]?.within_a_year;
   expect(await within('2027-02-28')).toBe('366.00');
   expect(await within('2027-02-27')).toBe('365.00');
+});
+
+test('as of the end of February in a leap year, the February after it is within a year', async () => {
+  world.at('2026-11-01T10:00:00Z');
+  await world.rows([sale('2026-10', '913', { cover_from: '2026-10-01', cover_to: '2029-03-31' })]);
+  await world.close();
+  const within = async (asOf: string) => (await unearned(asOf)).lines[0]?.within_a_year;
+  // 1.00 a day: February 2028 to January 2029, or March 2028 to February 2029.
+  expect(await within('2028-02-27')).toBe('366.00');
+  expect(await within('2028-02-28')).toBe('394.00');
+  expect(await within('2028-02-29')).toBe('365.00');
+});
+
+test('the report totals what is earned within a year, and lists a policy whose parts are zero together', async () => {
+  const later = { cover_from: '2028-01-01', cover_to: '2028-01-31' };
+  const sold = sale('2026-07', '100', { cover_from: '2026-12-01', cover_to: '2026-12-31' });
+  await world.rows([
+    sold,
+    { ...refund(sold, '2026-07'), ...taken('100'), ...later, accepted_at: '2026-07-20T12:00:00Z' },
+  ]);
+  await world.close();
+  const found = await unearned('2026-07-31');
+  expect(found).toMatchObject({
+    ...{ totals: { USD: '0.00' }, totals_within_a_year: { USD: '100.00' }, ties: true },
+    lines: [{ unearned: '0.00', within_a_year: '100.00' }],
+  });
+  const { sheet } = unearnedReport;
+  expect(csvOf(sheet(found))).toContain('Total,,USD,0.00,100.00,');
+  expect(reportText(unearnedReport, found)).toMatch(/Total +0\.00 USD +100\.00 USD/);
 });
 
 test('a late sale earns its past months in the month that bills it', async () => {
@@ -181,11 +211,8 @@ test.each([
   await expectVerified(world);
 });
 
-test.each([
-  ['that names a requote has the days of the requote', true, '379.50', '150.00'],
-  // July and August are 62 of the 365 days, and 150 are left after January.
-  ['that names no requote has the days of the quote', false, '379.63', '112.19'],
-])('a partial reversal %s', async (_what, isNamed, afterAugust, afterJanuary) => {
+/** A year of 365.00 and more cover of 184.00, 1.00 a day each, closed with July. */
+async function soldWithMore(): Promise<{ sold: ReturnType<typeof sale>; more: ReturnType<typeof requote> }> {
   const sold = sale('2026-07', '365', YEAR);
   const more = requote(sold, {
     ...{ accepted_at: '2026-07-12T12:00:00Z', spotPrice: '184', partnerCut: '0', invoiceAmount: '184' },
@@ -193,14 +220,62 @@ test.each([
   });
   await world.rows([sold, more]);
   await world.close();
-  expect(await total('2026-08-31')).toBe('456.00');
   world.at('2026-09-01T10:00:00Z');
+  return { sold, more };
+}
+
+test.each([
+  ['that names a requote lowers the parts of the requote', true, '379.50', '150.00'],
+  // 457/549 of 456.00 and of 150.00 are left: of all that was sold, what the reversal leaves.
+  ['that names no requote lowers the parts of the quote and of the requote', false, '379.58', '124.86'],
+])('a partial reversal %s', async (_what, isNamed, afterAugust, afterJanuary) => {
+  const { sold, more } = await soldWithMore();
+  expect(await total('2026-08-31')).toBe('456.00');
   const named = isNamed && { requote_id: more['requote_id'] };
   await world.rows([{ ...refund(sold, '2026-08'), ...taken('92'), ...named }]);
   await world.close();
   expect(await total('2026-08-31')).toBe(afterAugust);
   expect(await total('2027-01-31')).toBe(afterJanuary);
   expect(await total('2027-06-30')).toBeUndefined();
+  await expectVerified(world);
+});
+
+test('reversals of a sale and of its requote, in several months, leave nothing of a sale that is taken back', async () => {
+  const { sold, more } = await soldWithMore();
+  const back = (month: string, id: string, amount: string, named = false) => ({
+    ...{ ...refund(sold, month), reversal_id: id, ...taken(amount) },
+    ...(named ? { requote_id: more['requote_id'] } : {}),
+  });
+  await world.rows([back('2026-08', 'r-1', '183', false), back('2026-08', 'r-2', '61.33', true)]);
+  await world.close();
+  // Two thirds are left of 303.00 and of 153.00, less half of the 122.67 of the requote: 153/184 of 61.33 are 51.00.
+  expect(await total('2026-08-31')).toBe('253.00');
+  world.at('2026-10-01T10:00:00Z');
+  // The requote has 61.34 left, so the reversal lowers the whole sale of 304.67 to 204.67: of 182.00 and 41.00.
+  await world.rows([back('2026-09', 'r-3', '100', true)]);
+  await world.close();
+  expect((await unearned('2026-09-30')).lines).toMatchObject([{ unearned: '149.81' }]);
+  world.at('2026-11-01T10:00:00Z');
+  await world.rows([back('2026-10', 'r-4', '204.67')]);
+  await world.close();
+  expect(await total('2026-10-31')).toBeUndefined();
+  expect(await income('2026-10-31')).toBe('0.00');
+  expect(await income('2027-06-30')).toBe('0.00');
+  await expectVerified(world);
+});
+
+test('a reversal of most of a short requote never takes back more than is unearned', async () => {
+  world.at('2027-02-01T10:00:00Z');
+  const sold = sale('2027-01', '10', { cover_from: '2027-01-01', cover_to: '2027-12-31' });
+  const more = requote(sold, {
+    ...{ accepted_at: '2027-01-12T12:00:00Z', spotPrice: '1000', partnerCut: '0', invoiceAmount: '1000' },
+    ...{ cover_from: '2027-01-01', cover_to: '2027-02-28' },
+  });
+  await world.rows([sold, more, { ...refund(sold, '2027-01'), accepted_at: '2027-01-20T12:00:00Z', ...taken('900') }]);
+  await world.close();
+  // (9.15 + 474.58) × 110/1010, and then 306/365 of 10.00 × 110/1010.
+  expect(await total('2027-01-31')).toBe('52.68');
+  expect(await total('2027-02-28')).toBe('0.91');
   await expectVerified(world);
 });
 

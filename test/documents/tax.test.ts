@@ -533,13 +533,19 @@ test('a void takes tax out of its month while the books are open, and afterwards
   expect(await july()).toMatchObject(replaced);
   expect(await of('2026-08-01', '2026-08-19')).toMatchObject({ ties: true, lines: [] });
   const out = { rate: '10', issued: 0, voided: 1, taxable: '-100.00', tax: '-10.00' };
-  expect(await of('2026-08-20')).toMatchObject({ ties: true, lines: [out] });
   const into = { rate: '16', issued: 1, voided: 0, taxable: '100.00', tax: '16.00' };
-  expect(await of('2026-08-22')).toMatchObject({ ties: true, lines: [into] });
+  // The replacement enters its tax on the day of the void, because the books of August are open.
+  expect(await of('2026-08-20')).toMatchObject({ ties: true, lines: [into, out] });
+  expect(await of('2026-08-22')).toMatchObject({ ties: true, lines: [] });
   await expectVerified(world);
 });
 
 test('the books of a month wait for the replacement of a taxed document whose void took tax out of them', async () => {
+  const taxOf = async (month: string) => {
+    const period = { from: `${month}-01`, to: lastDay(month as Month), basis: 'tax-point' } as const;
+    const { ties, lines } = await world.database.reading((tx) => readTaxReport(tx, period));
+    return { ties, ...Object.fromEntries(lines.map(({ rate, tax }) => [rate, tax])) };
+  };
   await world.partners([from('DE'), from('AT', { partner_id: 'p-2' })]);
   const exempt = euros('2026-07', '20', { partner_id: 'p-2', policy_id: 'parking' });
   await world.rows([euros('2026-07', '100'), exempt]);
@@ -552,15 +558,34 @@ test('the books of a month wait for the replacement of a taxed document whose vo
   );
   await action.rerunMonth('2026-07');
   await world.closeBooks('2026-07');
-  // Its tax leaves the books of September.
-  world.at('2026-09-03T10:00:00Z');
-  await world.close('2026-08', { allowEmpty: true });
+  // The void of 31 August takes 16.00 out of the books of August, and the replacement of September puts it back there.
+  world.at('2026-08-31T10:00:00Z');
   await action.voided('INV-2026-000003');
+  expect(await taxOf('2026-08')).toEqual({ ties: true, '16': '-16.00' });
+  world.at('2026-09-02T10:00:00Z');
+  await world.rows([euros('2026-08', '20')]);
+  await world.close('2026-08');
+  await expect(world.closeBooks('2026-08')).rejects.toThrow(/2026-08 .* 1 taxed document \(INV-2026-000003\) is void/);
+  await action.rerun('INV-2026-000003');
+  const august = { ties: true, '16': '0.00', '19': '3.80' };
+  expect(await taxOf('2026-08')).toEqual(august);
+  expect(await taxOf('2026-09')).toEqual({ ties: true });
+  // The void of the replacement takes its tax out of the books of September, also while those of August are open.
+  world.at('2026-09-03T10:00:00Z');
+  await action.voided('INV-2026-000006');
   await world.closeBooks('2026-08');
   world.at('2026-10-01T10:00:00Z');
   await world.close('2026-09', { allowEmpty: true });
-  await expect(world.closeBooks('2026-09')).rejects.toThrow(/2026-09 .* 1 taxed document \(INV-2026-000003\) is void/);
-  await action.rerun('INV-2026-000003');
+  await expect(world.closeBooks('2026-09')).rejects.toThrow(/2026-09 .* 1 taxed document \(INV-2026-000006\) is void/);
+  await action.rerun('INV-2026-000006');
   await world.closeBooks('2026-09');
+  expect(await taxOf('2026-07')).toEqual({ ties: true, '0': '0.00', '16': '16.00' });
+  expect(await taxOf('2026-08')).toEqual(august);
+  expect(await taxOf('2026-09')).toEqual({ ties: true, '16': '0.00' });
+  expect(await taxOf('2026-10')).toEqual({ ties: true });
+  expect(
+    await world.sql(`SELECT month, -sum(amount) AS tax FROM book_balances WHERE control = 'liabilities:tax'
+                     GROUP BY month ORDER BY month`),
+  ).toMatchObject([{ tax: '16' }, { tax: '19.8' }, { tax: '19.8' }]);
   await expectVerified(world);
 });
