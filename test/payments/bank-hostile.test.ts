@@ -242,6 +242,14 @@ test('OFX elements that are nested deep are refused by their line', () => {
   expect(reading).toThrow('line 2: tags are nested deeper than 100');
 });
 
+test('a CSV record without an end is refused by its first line, without reading what follows', () => {
+  const text = `${plain('A')}${plain('5" pipe').split('\n')[1]}\n${'2026-10-02,1.00,USD,1,R,A,,\n'.repeat(20_000)}`;
+  const maps = settingsWith({ bank_csv: MAPS }).bank_csv;
+  const reading = () =>
+    readBankFile({ name: 'a.csv', map: 'plain', bytes: Buffer.from(`${text}"\xff`, 'latin1') }, maps);
+  expect(reading).toThrow(/line 3: .*100000 characters/);
+});
+
 test('an amount that an entry and its only transaction state is one problem', () => {
   const negative = entry('A').replaceAll('1.00', '-1.00').replace('<TxDtls>', '<TxDtls><Amt Ccy="EUR">-1.00</Amt>');
   expect(messageOf(camt(negative)).match(/is negative/g)).toHaveLength(1);
