@@ -10,7 +10,7 @@ export const MOST_ITEMS = 200_000;
 export const PROBLEMS_TOLD = 20;
 
 /** In characters. No real CSV file has lines of nearly this length. */
-const LONGEST_LINE = 100_000;
+export const LONGEST_LINE = 100_000;
 export const LINE_TOO_LONG = `is longer than ${LONGEST_LINE} characters: a CSV line cannot be that long`;
 
 /** Returns the number of the first line that is too long for a CSV file, or undefined. */

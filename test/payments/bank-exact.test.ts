@@ -8,10 +8,15 @@ import { triedBankMap } from '../../src/config/bank-csv.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { readBankFile } from '../../src/payments/bank/read.ts';
 
+function mapWith(columns: string) {
+  const map = triedBankMap(columns, undefined);
+  if (!map.success) throw new Error(`not a map: ${columns}`);
+  return map.data;
+}
+
 /** The signed amounts of each statement and what the import says of it, or why the file is refused. */
 function outcomeOf(name: string, content: string | Buffer, columns = ''): string {
-  const map = triedBankMap(columns, undefined);
-  const maps = map.success ? { own: map.data } : {};
+  const maps = columns === '' ? {} : { own: mapWith(columns) };
   try {
     const { statements } = readBankFile({ name, bytes: Buffer.from(content as string) }, maps);
     return statements
@@ -278,6 +283,11 @@ describe('camt.053', () => {
     ['in Latin-1 that says UTF-8', Buffer.from(named('UTF-8'), 'latin1'), /refused.*is not text in UTF-8/s],
     ['cut off', xml.slice(0, -80), /refused.*is not XML/s],
     ['with a document type', xml.replace('?>', '?><!DOCTYPE l [<!ENTITY a "aa">]>'), /refused.*document type/s],
+    [
+      'with an entry that names entries',
+      camt(entry('10.00'), '<Ntry from="0" to="1"/>'),
+      /refused.*entry 2: '' is not an amount in EUR/s,
+    ],
     ['without dates', camt(entry('10.00', '', { dates: '' })), READ],
     [
       'with the time of an entry',
@@ -487,11 +497,87 @@ describe('CSV', () => {
       /has no opening or closing balance, so its sum was not checked/,
     ],
     ['that cannot be read', rows(day(1, '10.00', '1x')), /refused.*'1x' is not an amount in USD/s],
+    [
+      'beside the last line of a day, the newest day first',
+      rows(day(2, '1.00'), day(2, '-3.00', '15.00'), day(1, '10.00'), day(1, '2.00', '17.00')),
+      '1.00 | -3.00 | 10.00 | 2.00',
+    ],
+    [
+      'beside an amount of zero that is wrong',
+      rows(day(1, '10.00', '15.00'), day(2, '0.00', '777.00'), day(3, '3.00', '18.00')),
+      /refused.*line 3: running balance.* states 777\.00, its records give 15\.00/s,
+    ],
+    [
+      'beside an amount of zero',
+      rows(day(1, '10.00', '15.00'), day(2, '0.00', '15.00'), day(3, '3.00', '18.00')),
+      '10.00 | 3.00',
+    ],
   ])('a balance %s', check('a.csv', MAP));
+
+  /** The opening and the closing balance. */
+  const balancesOf = (...lines: readonly string[]) => {
+    const { statements } = readBankFile({ name: 'a.csv', bytes: Buffer.from(rows(...lines)) }, { own: mapWith(MAP) });
+    return statements.map(({ opening, closing }) => `${opening} to ${closing}`).join();
+  };
+  test.each([
+    ['with the newest line first', [day(2, '10', '110'), day(1, '-10', '100')], '110.00 to 110.00'],
+    ['with the oldest line first', [day(1, '10', '110'), day(2, '-10', '100')], '100.00 to 100.00'],
+    [
+      'with the lines of a day in no order, if the first day sums to zero',
+      [
+        ...[day(1, '-10', '100'), day(1, '5', '110'), day(1, '5', '105')],
+        ...[day(2, '7', '107'), day(2, '1', '109'), day(2, '1', '108')],
+      ],
+      '100.00 to 109.00',
+    ],
+    [
+      'with the lines of a day in no order, if each day sums to zero',
+      [...[day(1, '-10', '100'), day(1, '5', '110'), day(1, '5', '105')], ...[day(2, '-1', '105'), day(2, '1', '106')]],
+      '105.00 to 105.00',
+    ],
+  ])('a file %s has its balances', (_, lines, balances) => expect(balancesOf(...lines)).toBe(balances));
+
+  test('remarks with the amount zero alone are no statement', () => {
+    const own = mapWith(MAP);
+    const text = rows('2026-10-01,0.00,15.00,0098', '2026-10-01,1.00,15.00,0099', '2026-10-01,2.00,3.00,0097');
+    const maps = { own: { ...own, columns: { ...own.columns, account: 'text' } } };
+    const { statements } = readBankFile({ name: 'a.csv', bytes: Buffer.from(text) }, maps);
+    const found = statements.map(({ account, lines }) => `${account} ${lines.map(({ amount }) => amount).join()}`);
+    expect(found).toEqual(['0099 1.00', '0097 2.00']);
+  });
+
+  test('a record of several lines is named by its first', () => {
+    const text = rows('2026-10-01,1x,,"A\nB\n"', '2026-10-01,10.00,,A');
+    expect(outcomeOf('a.csv', text, MAP)).toMatch(/line 2: '1x'/);
+  });
+
+  test('a map is found for a file in UTF-16', () => {
+    const bytes = Buffer.from(`\ufeff${rows(day(1, '10.00', '15.00'))}`, 'utf16le');
+    const maps = { other: mapWith(MAP.replace('date=day', 'date=other')), own: mapWith(MAP) };
+    for (const given of [bytes, Buffer.from(bytes).swap16()]) {
+      expect(readBankFile({ name: 'a.csv', bytes: given }, maps).statements).toHaveLength(1);
+    }
+  });
 });
 
 const ofx = `<OFX><STMTRS><CURDEF>USD<BANKACCTFROM><ACCTID>0099</BANKACCTFROM><BANKTRANLIST><STMTTRN><TRNTYPE>CREDIT<DTPOSTED>20261007<TRNAMT>5.00<FITID>1</STMTTRN></BANKTRANLIST></STMTRS></OFX>`;
 test('OFX has no sum, and the import says so', () => check('a.ofx')('', ofx, `5.00 | ${NO_BALANCE} not checked.`));
+
+test.each<Case>([
+  [
+    'an element before its beginning',
+    `OFXHEADER:100\n\n${/<STMTTRN>.*<\/STMTTRN>/.exec(ofx)?.[0]}${ofx}`,
+    /refused.*line 3: has an element before <OFX>/s,
+  ],
+  ['the header of version 1', `OFXHEADER:100\nDATA:OFXSGML\n\n${ofx}`, /^5\.00/],
+  ['the header of version 2', `<?xml version="1.0"?>\n<?OFX OFXHEADER="200"?>\n${ofx}`, /^5\.00/],
+  [
+    'a currency that is left open',
+    ofx.replace('</STMTTRN>', '<CURRENCY><CURRATE>1.1<CURSYM>EUR</STMTTRN>'),
+    /refused.*ends a STMTTRN before its CURRENCY has ended/s,
+  ],
+  ['an empty field that is left open', ofx.replace('<FITID>', '<MEMO>\n<FITID>'), /^5\.00/],
+])('OFX with %s', check('a.ofx'));
 
 /** A zip archive of these files. */
 function zip(files: Readonly<Record<string, string>>): Buffer {

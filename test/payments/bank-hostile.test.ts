@@ -120,6 +120,19 @@ const entry = (text: string) =>
 const plain = (text: string) =>
   `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-10-02,1.00,USD,1,R,${text},,\n`;
 
+const ofx = (content: string) =>
+  `<OFX><STMTRS><CURDEF>USD<BANKACCTFROM><ACCTID>1</BANKACCTFROM><BANKTRANLIST><STMTTRN><TRNTYPE>CREDIT<DTPOSTED>20261007` +
+  `<TRNAMT>5.00<FITID>1${content}</STMTTRN></BANKTRANLIST></STMTRS></OFX>`;
+
+/** An entry of 20,000 transactions. */
+const BATCH = entry('A')
+  .replace('1.00', '20000.00')
+  .replace(/<TxDtls>.*<\/TxDtls>/, '<TxDtls><Amt Ccy="EUR">1.00</Amt></TxDtls>'.repeat(20_000));
+const prefixed = (text: string) =>
+  text
+    .replace(/<(\/?)(?=[A-Z])/g, '<$1c:')
+    .replace('Document>', 'Document xmlns:c="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08">');
+
 /** By what they try: a file name, its content, and what must become of it. */
 const HOSTILE: Readonly<Record<string, readonly [name: string, content: string, result: string | RegExp]>> = {
   'a negative number of availability pairs': ['a.bai', bai('03,123,USD,010,100,,D,-2.5/'), 'bank_file_invalid'],
@@ -182,6 +195,16 @@ const HOSTILE: Readonly<Record<string, readonly [name: string, content: string, 
     bai('03,123,USD/', '16,142,1,,,,A').replace('USD/', `USD,\n88,${','.repeat(200_000)}/`),
     /bank_file/,
   ],
+  '20,000 transactions of an entry, with a prefix': ['c.xml', prefixed(camt(BATCH)), '20000 lines'],
+  '20,000 balances': [
+    'c.xml',
+    prefixed(camt('<Bal><Tp><CdOrPrtry><Cd>ITAV</Cd></CdOrPrtry></Tp></Bal>'.repeat(20_000) + entry('A'))),
+    '1 lines',
+  ],
+  'OFX 3,000 elements deep': ['a.ofx', ofx(`${'<A>'.repeat(3000)}x${'</A>'.repeat(3000)}`), 'bank_file_invalid'],
+  '60,000 OFX elements that are left open': ['a.ofx', ofx('<A>'.repeat(60_000)), 'bank_file_invalid'],
+  '200,000 fields in an OFX element that is left open': ['a.ofx', ofx(`<X>${'<A>1'.repeat(200_000)}`), '1 lines'],
+  'an OFX tag that never ends': ['a.ofx', ofx(`<${'A'.repeat(900_000)}`), 'bank_file_invalid'],
   'an XML tag that never ends': ['c.xml', `<Document ${'a'.repeat(1e6)}`, 'bank_file_invalid'],
 };
 
@@ -211,6 +234,20 @@ test.each([
 
 test('a few tags that are not closed are named as such', () => {
   expect(messageOf('<Document><a>')).toContain('is not XML: has tags that are not closed');
+});
+
+test('OFX elements that are nested deep are refused by their line', () => {
+  const bytes = Buffer.from(ofx(`\n${'<A>'.repeat(200)}`));
+  const reading = () => readBankFile({ name: 'a.ofx', bytes }, {});
+  expect(reading).toThrow('line 2: tags are nested deeper than 100');
+});
+
+test('a CSV record without an end is refused by its first line, without reading what follows', () => {
+  const text = `${plain('A')}${plain('5" pipe').split('\n')[1]}\n${'2026-10-02,1.00,USD,1,R,A,,\n'.repeat(20_000)}`;
+  const maps = settingsWith({ bank_csv: MAPS }).bank_csv;
+  const reading = () =>
+    readBankFile({ name: 'a.csv', map: 'plain', bytes: Buffer.from(`${text}"\xff`, 'latin1') }, maps);
+  expect(reading).toThrow(/line 3: .*100000 characters/);
 });
 
 test('an amount that an entry and its only transaction state is one problem', () => {

@@ -4,6 +4,7 @@
  * numbers of entries and totals of batches are checked too. Each entry is parsed on its own, so that the memory needed
  * does not grow with the file.
  */
+import { randomUUID } from 'node:crypto';
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, isCurrency, isDate } from '#values';
@@ -114,6 +115,8 @@ const envelopeOf = (skeleton: Node) =>
 /** An XML file whose entries (`Ntry`) are parsed one by one when they are read. */
 class EntriesApart {
   readonly skeleton: Node;
+  /** The attribute that names entries. No file can have it. */
+  private readonly mark = `of-${randomUUID()}`;
   private readonly name: string;
   private readonly bytes: Buffer;
   private readonly encoding: string;
@@ -137,7 +140,7 @@ class EntriesApart {
     let run: { first: number; lines: number } | undefined;
     const endRun = () => {
       const to = this.places.length / 3;
-      if (run !== undefined) pieces.push(`<Ntry from="${run.first}" to="${to}"/>${'\n'.repeat(run.lines)}`);
+      if (run !== undefined) pieces.push(`<Ntry ${this.mark}="${run.first} ${to}"/>${'\n'.repeat(run.lines)}`);
       run = undefined;
     };
     for (;;) {
@@ -165,8 +168,12 @@ class EntriesApart {
   *entries(stubs: readonly Node[]): Generator<Readonly<{ node: Node; line: number | undefined; at: number }>> {
     for (const stub of stubs) {
       // An entry that is empty or has another prefix was parsed with the skeleton.
-      if (stub['@from'] === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
-      for (let index = Number(stub['@from']); index < Number(stub['@to']); index += 1) {
+      const range = stub[`@${this.mark}`];
+      if (range === undefined) yield { node: stub, line: undefined, at: this.bytes.length };
+      const [first = 0, end = 0] = String(range ?? '')
+        .split(' ')
+        .map(Number);
+      for (let index = first; index < end; index += 1) {
         const [from = 0, to = 0, line = 0] = this.places.slice(index * 3, index * 3 + 3);
         const entry = this.parse(this.text(from, to), line, this.namespaces);
         yield { node: nodes(entry, 'Ntry')[0] ?? EMPTY, line, at: to };

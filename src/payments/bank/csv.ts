@@ -1,14 +1,14 @@
 /**
  * Reads a bank's CSV with a column map from the settings ("bank_csv"). If a column has the running balance, each amount
- * must lead from the previous balance to the balance of its row. The oldest or the newest row may be first.
+ * must lead from the previous balance to the balance of its row. The oldest or the newest row or day may be first.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { DateTime } from 'luxon';
 import { BankCsvMap, knownBankMaps } from '#config/bank-csv';
 import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
-import { LINE_TOO_LONG, PROBLEMS_TOLD, tooLongLine } from '#reading/limits';
-import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding, withSingleBytes } from './format.ts';
+import { LINE_TOO_LONG, LONGEST_LINE, PROBLEMS_TOLD, tooLongLine } from '#reading/limits';
+import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding, newlines, withSingleBytes } from './format.ts';
 import { RunningBalances } from './running-balances.ts';
 import {
   ambiguousAmount,
@@ -67,7 +67,7 @@ function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): 
 /** Whether the line of headings has all columns of a map. */
 function fits(map: BankCsvMap, { bytes }: BankFile) {
   if (map.header === false) return false;
-  const head = new TextDecoder(map.encoding).decode(bytes.subarray(0, HEAD_BYTES));
+  const head = new TextDecoder(markedEncoding(bytes) ?? map.encoding).decode(bytes.subarray(0, HEAD_BYTES));
   const line = head.split(LINE_END)[map.skip_lines] ?? '';
   try {
     const [headings = []] = parse(line, { delimiter: map.delimiter, trim: true }) as string[][];
@@ -81,22 +81,28 @@ const LINE_END = /\r\n|\n|\r/;
 
 function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
   const problems: FieldProblem[] = [];
-  const accounts = new Map<string, Readonly<{ of: number; account: string; balances: RunningBalances }>>();
+  type Account = Readonly<{ account: string; balances: RunningBalances }>;
+  const accounts = new Map<string, Account>();
+  // Remarks alone are no statement.
+  const statementNumbers = new Map<Account, number>();
   for (const [row, at] of rowsOf(file, map)) {
     const read = readRow(row, map, problems);
     if (problems.length >= PROBLEMS_TOLD) break;
     if (read === undefined) continue;
-    const { account, line, balance } = read;
-    const { currency } = line.amount;
+    const { account, line, balance, movement } = read;
+    const { currency } = movement.sum;
     const name = `${account} ${currency}`;
-    const known = accounts.get(name) ?? { of: accounts.size, account, balances: new RunningBalances(currency) };
+    const known = accounts.get(name) ?? { account, balances: new RunningBalances(currency) };
     accounts.set(name, known);
-    known.balances.add(line, balance);
-    yield { of: known.of, at, line };
+    known.balances.add(movement, balance);
+    if (line === undefined) continue;
+    const of = statementNumbers.get(known) ?? statementNumbers.size;
+    statementNumbers.set(known, of);
+    yield { of, at, line };
   }
   if (problems.length > 0) throw invalidFile(file.name, problems, map.name);
   const totals = new Totals();
-  const statements = [...accounts.values()].map(({ account, balances }) => {
+  const statements = [...statementNumbers.keys()].map(({ account, balances }) => {
     const checked = balances.check(totals);
     return {
       ...{ account, currency: balances.currency, ...checked, reference: '', closed_on: undefined, pending: 0 },
@@ -150,7 +156,10 @@ function* recordsOf(file: BankFile, map: NamedMap): Generator<readonly [record: 
   let rest = '';
   let skip = map.skip_lines;
   // The lines before `rest`.
-  let before = 0;
+  let before = skip;
+  const refuseLine = (line: number, reason: string) => {
+    throw invalidFile(file.name, [{ path: `line ${line}`, reason }], map.name);
+  };
   for (const [text, at, isLast] of piecesOf(file, map)) {
     rest += text;
     for (; skip > 0 && (isLast || rest.includes('\n')); skip -= 1) {
@@ -158,17 +167,18 @@ function* recordsOf(file: BankFile, map: NamedMap): Generator<readonly [record: 
     }
     if (skip > 0) continue;
     const long = tooLongLine(rest);
-    if (long !== undefined) {
-      const path = `line ${long + before + map.skip_lines}`;
-      throw invalidFile(file.name, [{ path, reason: LINE_TOO_LONG }], map.name);
-    }
+    if (long !== undefined) refuseLine(long + before, LINE_TOO_LONG);
     const end = isLast ? rest.length : endOfRecords(rest);
     const body = rest.slice(0, end);
     for (const { record, raw, info } of parsed(body, file.name, map, before)) {
-      yield [{ record, raw, line: info.lines + before + map.skip_lines }, at];
+      // The parser states a record's last line.
+      yield [{ record, raw, line: info.lines + before - newlines(raw.trim()) }, at];
     }
-    before += body.split('\n').length - 1;
+    before += newlines(body);
     rest = rest.slice(end);
+    // Each further piece would search it again.
+    if (rest.length > LONGEST_LINE)
+      refuseLine(before + 1, `has a quote (") that is not closed in ${LONGEST_LINE} characters`);
   }
 }
 
@@ -285,8 +295,9 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   if (credit?.isZero() === false && debit?.isZero() === false) return complain('has a credit and a debit');
   const sum = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
   if (sum === undefined) return complain('has no amount');
+  const movement = { position: row.line, bookedOn, sum };
   // A row with the amount zero is a remark of the bank.
-  if (sum.isZero()) return undefined;
+  if (sum.isZero()) return balance && { account, balance, movement };
 
   const fields = [columns.customer_reference, ...columns.text, columns.bank_reference].filter(
     (each) => each !== undefined,
@@ -312,7 +323,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     return_code: code,
     raw: row.raw,
   };
-  return { account, line, balance };
+  return { account, line, balance, movement };
 }
 
 const CREDIT_VALUES = ['C', 'CR', 'CRDT', 'CREDIT'];

@@ -21,13 +21,14 @@ import {
   references,
   returnCodeIn,
 } from './statement.ts';
+import { MOST_NESTED, TOO_DEEP } from './xml.ts';
 
 export const ofx: BankFormat = {
   name: 'ofx',
   title: 'OFX',
   matches: ({ head }) => /^(?:OFXHEADER\s*:|(?:<\?xml[^>]*>\s*)?(?:<\?OFX\s|<OFX>))/i.test(head),
   *read(file) {
-    const reader = new OfxReader();
+    const reader = new OfxReader(file.name);
     for (const [text, at] of piecesOf(file)) {
       reader.take(text);
       for (const [of, line] of reader.lines.splice(0)) yield { of, at, line };
@@ -90,8 +91,13 @@ const MUST_CLOSE = new Set([
   'LEDGERBAL',
   'BANKACCTFROM',
   'CCACCTFROM',
+  'CURRENCY',
+  'ORIGCURRENCY',
+  'PAYEE',
+  'BANKACCTTO',
 ]);
-const TAG = /<(\/?)([A-Za-z0-9._]+)[^<>]*?(\/?)>((?:<!\[CDATA\[[\s\S]*?\]\]>|[^<])*)/g;
+/** The name is matched once: its shorter beginnings took hours for a name of a million characters. */
+const TAG = /<(\/?)([A-Za-z0-9._]+)(?![A-Za-z0-9._])[^<>]*?(\/?)>((?:<!\[CDATA\[[\s\S]*?\]\]>|[^<])*)/g;
 
 /** Keeps a statement's open elements only: a transaction becomes a line when it ends. */
 class OfxReader {
@@ -103,10 +109,17 @@ class OfxReader {
   private seen = new Set<string>();
   private line = 1;
   private hasBegun = false;
+  private readonly file: string;
+
+  constructor(file: string) {
+    this.file = file;
+  }
 
   take(text: string) {
     let at = this.hasBegun ? 0 : Math.max(text.search(/<OFX>/i), 0);
     this.hasBegun = true;
+    const early = text.slice(0, at).search(/<[^?!]/);
+    if (early >= 0) this.complain('has an element before <OFX>', 1 + newlines(text.slice(0, early)));
     this.line += newlines(text.slice(0, at));
     TAG.lastIndex = at;
     for (let tag = TAG.exec(text); tag !== null; tag = TAG.exec(text)) {
@@ -139,6 +152,10 @@ class OfxReader {
     ) {
       this.complain(`has a ${name} before the previous one has ended`);
     }
+    if (this.open.length === MOST_NESTED) {
+      this.complain(TOO_DEEP);
+      throw invalidFile(this.file, this.problems);
+    }
     const element: Element = { name, line: this.line, text, children: [] };
     parent?.children.push(element);
     if (text === '' && !isEmpty) this.open.push(element);
@@ -153,13 +170,13 @@ class OfxReader {
         this.complain(`ends a ${name} that has not begun`);
       return;
     }
-    while (this.open.length > at + 1) {
-      const left = this.open.pop() as Element;
-      if (MUST_CLOSE.has(left.name)) this.complain(`ends a ${name} before its ${left.name} has ended`);
-      this.open.at(-1)?.children.push(...left.children);
-      left.children = [];
+    const [element, ...left] = this.open.splice(at) as [Element, ...Element[]];
+    // What follows an empty field that was left open was taken for its fields.
+    for (const each of left) {
+      if (MUST_CLOSE.has(each.name)) this.complain(`ends a ${name} before its ${each.name} has ended`);
+      for (const child of each.children) element.children.push(child);
+      each.children = [];
     }
-    const element = this.open.pop() as Element;
     if (name === TRANSACTION) {
       this.endTransaction(element);
       this.open.at(-1)?.children.pop();

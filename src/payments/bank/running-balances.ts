@@ -1,6 +1,6 @@
 import { Amount } from '#money';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { BankLine, signed, Totals } from './statement.ts';
+import { Totals } from './statement.ts';
 
 /** The lines of an account with their running balances. Only numbers are kept, in minor units. */
 export class RunningBalances {
@@ -14,12 +14,12 @@ export class RunningBalances {
     this.currency = currency;
   }
 
-  add(line: BankLine, balance: Amount | undefined) {
-    const own = this.days.get(line.booked_on);
-    if (own === undefined) this.days.set(line.booked_on, [this.positions.length]);
+  add({ position, bookedOn, sum }: Movement, balance: Amount | undefined) {
+    const own = this.days.get(bookedOn);
+    if (own === undefined) this.days.set(bookedOn, [this.positions.length]);
     else own.push(this.positions.length);
-    this.positions.push(line.position);
-    this.moved.push(unitsOf(signed(line)));
+    this.positions.push(position);
+    this.moved.push(unitsOf(sum));
     this.balances.push(balance && unitsOf(balance));
   }
 
@@ -27,8 +27,15 @@ export class RunningBalances {
   check(totals: Totals) {
     const indexes = [...this.positions.keys()];
     const [forward, backward] = [this.inOrder(indexes), this.inOrder([...indexes].reverse())];
-    const best = backward.faults.length < forward.faults.length ? backward : forward;
-    const { faults, opening, closing } = (best.faults.length > 0 && this.orderedWithinDays()) || best;
+    const days = [...this.days].sort(([one], [other]) => (one < other ? -1 : 1));
+    // Both orders can explain lines that sum to zero: the days decide.
+    const seen = [...this.days.keys()];
+    const isNewestFirst = (seen[0] ?? '') > (seen.at(-1) ?? '');
+    const better = backward.faults.length - forward.faults.length;
+    const best = better < 0 || (better === 0 && isNewestFirst) ? backward : forward;
+    const byDay = () => this.orderedWithinDays(days) ?? this.inOrder(days.flatMap(([, own]) => own));
+    const other = best.faults.length > 0 ? byDay() : best;
+    const { faults, opening, closing } = other.faults.length === 0 ? other : best;
     for (const { index, balance, expected } of faults.slice(0, PROBLEMS_TOLD)) {
       const path = `line ${this.positions[index]}: running balance (of a bank that orders its lines otherwise, leave out the map's column 'balance')`;
       totals.expect(path, `${this.amount(balance)}`, `${this.amount(expected)}`);
@@ -68,27 +75,26 @@ export class RunningBalances {
    * next, so all lines of a day must form one path through the day's balances (Euler), and a day begins where the day
    * before ended. Returns undefined if they do not.
    */
-  private orderedWithinDays() {
-    let opening: bigint | undefined;
-    let at: bigint | undefined;
-    for (const [, indexes] of [...this.days].sort(([one], [other]) => (one < other ? -1 : 1))) {
-      // By balance: the balances that follow it, and how many more lines leave it than lead to it.
-      const next = new Map<bigint, bigint[]>();
-      const surplus = new Map<bigint, number>();
-      const froms: bigint[] = [];
-      let sum = 0n;
+  private orderedWithinDays(days: readonly (readonly [string, readonly number[]])[]) {
+    const paths: DayPath[] = [];
+    for (const [, indexes] of days) {
+      const path: DayPath = { next: new Map(), surplus: new Map(), sum: 0n };
       for (const index of indexes) {
         const [moved, to] = [this.moved[index] as bigint, this.balances[index]];
         if (to === undefined) return undefined;
         const from = to - moved;
-        froms.push(from);
-        sum += moved;
-        surplus.set(from, (surplus.get(from) ?? 0) + 1);
-        surplus.set(to, (surplus.get(to) ?? 0) - 1);
-        if (next.get(from)?.push(to) === undefined) next.set(from, [to]);
+        path.sum += moved;
+        path.surplus.set(from, (path.surplus.get(from) ?? 0) + 1);
+        path.surplus.set(to, (path.surplus.get(to) ?? 0) - 1);
+        if (path.next.get(from)?.push(to) === undefined) path.next.set(from, [to]);
       }
-      const start = at ?? froms.find((from) => surplus.get(from) === 1) ?? (froms[0] as bigint);
-      opening ??= start;
+      paths.push(path);
+    }
+    const opening = openingOf(paths);
+    let at = opening;
+    for (const { next, surplus, sum } of paths) {
+      if (at === undefined) return undefined;
+      const start = at;
       at = start + sum;
       const reached = new Set([start]);
       for (const each of reached) for (const to of next.get(each) ?? []) reached.add(to);
@@ -100,6 +106,24 @@ export class RunningBalances {
     return { faults: [], opening, closing: at };
   }
 }
+
+type DayPath = {
+  /** By balance: the balances that follow it. */
+  readonly next: Map<bigint, bigint[]>;
+  /** By balance: how many more lines leave it than lead to it. */
+  readonly surplus: Map<bigint, number>;
+  sum: bigint;
+};
+
+/** A day that sums to zero ends where it began, which can be any balance of it: the first other day shows where. */
+function openingOf(days: readonly DayPath[]) {
+  const open = days.find(({ sum }) => sum !== 0n);
+  if (open !== undefined) return [...open.surplus].find(([, count]) => count === 1)?.[0];
+  return [...(days[0]?.next.keys() ?? [])].find((each) => days.every(({ next }) => next.has(each)));
+}
+
+/** A line, or a remark of the bank with the amount zero. */
+type Movement = Readonly<{ position: number; bookedOn: string; sum: Amount }>;
 
 type Fault = Readonly<{ index: number; balance: bigint; expected: bigint }>;
 

@@ -12,8 +12,8 @@ const LISTS = new Set([
   ...['Stmt', 'Rpt', 'Ntfctn', 'Ntry', 'NtryDtls', 'TxDtls', 'Ustrd', 'Strd', 'Bal', 'RfrdDocInf', 'Rcrd'],
 ]);
 
-const MOST_NESTED = 100;
-const TOO_DEEP = `tags are nested deeper than ${MOST_NESTED}`;
+export const MOST_NESTED = 100;
+export const TOO_DEEP = `tags are nested deeper than ${MOST_NESTED}`;
 
 const parser = new XMLParser({
   ignoreAttributes: false,
@@ -66,9 +66,10 @@ function inNamespaces(parent: Node, around: Namespaces): Node {
   return named;
 
   function add(name: string, content: Node | string) {
-    const scope = { ...around };
-    for (const [each, value] of Object.entries(typeof content === 'string' ? {} : content))
-      if (/^@xmlns(?::|$)/.test(each)) scope[each.slice('@xmlns:'.length)] = String(value);
+    const declared = Object.entries(typeof content === 'string' ? {} : content).flatMap(([each, value]) =>
+      /^@xmlns(?::|$)/.test(each) ? [[each.slice('@xmlns:'.length), String(value)]] : [],
+    );
+    const scope: Namespaces = declared.length === 0 ? around : { ...around, ...Object.fromEntries(declared) };
     const prefix = name.slice(0, Math.max(name.indexOf(':'), 0));
     // A prefix that is not declared is an unknown namespace.
     const namespace = scope[prefix] ?? prefix;
@@ -78,10 +79,11 @@ function inNamespaces(parent: Node, around: Namespaces): Node {
     const key = OWN.test(namespace) ? local : `{${namespace}}${local}`;
     // Supplementary data have elements of any namespace.
     const isRead = typeof content === 'object' && key !== 'SplmtryData';
-    const node = isRead ? inNamespaces(content, scope) : content;
+    const node = (isRead ? inNamespaces(content, scope) : content) as Node;
     const before = named[key] as Node | Node[] | undefined;
-    if (before !== undefined) named[key] = [before, node as Node].flat();
-    else named[key] = LISTS.has(key) ? [node as Node] : node;
+    if (Array.isArray(before)) before.push(node);
+    else if (before !== undefined) named[key] = [before, node];
+    else named[key] = LISTS.has(key) ? [node] : node;
   }
 }
 
