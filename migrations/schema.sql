@@ -1,4 +1,4 @@
--- Facts: SHA-256 4025a493d7253633a06f3427fd54c8219b74a489f98b53bc3c0afe12214a9390, without the role reckoner_app 544b51f59e64571054376b1d7b4aacd978079e0c044ff9baa1a5c6c9f2355da5
+-- Facts: SHA-256 862b0b23ecbb0931ccacc43c3a1859e4ebb8bf4db561b69aa88b2f298c82797b, without the role reckoner_app 4454c9ec54e8820bde7ab4a1e9f3bc75c143d77dcce9b222c29bfb7851a7bb9d
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
