@@ -1,7 +1,8 @@
 /** Bank files whose lines are sent to the database some at a time: no line is lost or reordered, and none takes minutes. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { bankCsvSchema } from '../../src/config/bank-csv.ts';
-import { type Books, openBooks } from './books.ts';
+import { PackedList } from '../../src/reading/packed-list.ts';
+import { type Books, openBooks, refusalOf } from './books.ts';
 
 const MAP = bankCsvSchema.parse({
   columns: { date: 'date', text: ['text'], amount: 'amount', balance: 'balance', bank_reference: 'reference' },
@@ -43,4 +44,34 @@ test('a large file is imported as fast as its preview, whose lines the server ha
   const { seconds, ...imported } = await importing(false);
   expect(imported).toEqual({ lines: { total: 4_000, new: 4_000, known: 0 }, breaks: [] });
   expect(seconds).toBeLessThan(4 * previewed.seconds);
+});
+
+test('501 lines are 501 payments, reported in the order of the file', async () => {
+  const report = await books.bankText('october.csv', fileOf(Array.from({ length: 501 }, () => 5)), { map: 'lines' });
+  expect(report.new_lines.map(({ bank_reference }) => bank_reference)).toEqual(
+    Array.from({ length: 501 }, (_, index) => `R-${index + 1}`),
+  );
+  expect(new Set(report.new_lines.map(({ payment_id }) => payment_id)).size).toBe(501);
+  expect(await books.payments()).toHaveLength(501);
+});
+
+test('a large file with a wrong line in its middle records nothing', async () => {
+  const text = fileOf(Array.from({ length: 1_200 }, () => 5)).replace(
+    '2026-10-01,transfer 700,',
+    '2026-12-01,transfer 700,',
+  );
+  expect(await refusalOf(books.bankText('october.csv', text, { map: 'lines' }))).toBe('bank_file_invalid');
+  const [counts] = await books.sql(
+    'SELECT (SELECT count(*)::int FROM bank_files) AS files, (SELECT count(*)::int FROM bank_lines) AS lines',
+  );
+  expect(counts).toEqual({ files: 0, lines: 0 });
+});
+
+test('a packed list keeps the order and the content of its items', () => {
+  const items = Array.from({ length: 1_203 }, (_, index) => ({ index, name: `line ${index}` }));
+  const list = new PackedList<(typeof items)[number]>();
+  for (const each of items) list.push(each);
+  expect(list.length).toBe(1_203);
+  expect([...list]).toEqual(items);
+  expect([...list]).toEqual(items);
 });
