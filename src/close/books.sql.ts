@@ -40,11 +40,8 @@ type BankGap = Readonly<{
 
 /** The unexplained gaps and disagreements of bank statements that may have begun by the given day. */
 export const readBankGaps = querying<BankGap, { day: string }>(`
-  SELECT b.account, e.exception, e.reason
-  FROM bank_statement_breaks b
-  JOIN payment_exceptions e ON e.kind = 'bank_statement' AND e.exception = 'bank-statement-' || b.bank_statement_id
-  WHERE b.gap_from <= :day::date
-  ORDER BY b.account COLLATE "C", b.first_on, b.bank_statement_id`);
+  SELECT account, exception, reason FROM bank_statement_breaks WHERE gap_from <= :day::date
+  ORDER BY account COLLATE "C", first_on, bank_statement_id`);
 
 /** The possible duplicates among payments received by the given day, as `payment-7`. */
 export const readPossibleDuplicates = queryingColumn<string, { day: string }>(`

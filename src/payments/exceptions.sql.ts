@@ -142,10 +142,9 @@ export async function readLineTexts(tx: Transaction, ids: readonly string[]) {
  * exceptions are omitted.
  */
 export const readBreaks = querying<PaymentException, { accounts: readonly string[] }>(`
-  SELECT e.kind, e.exception, e.partner_id, e.currency, e.amount::text AS amount, e.since, e.reason
-  FROM payment_exceptions e JOIN bank_statements s ON e.exception = 'bank-statement-' || s.bank_statement_id
-  WHERE e.kind = 'bank_statement' AND s.account = ANY (:accounts::text[])
-  ORDER BY e.since, s.bank_statement_id`);
+  SELECT 'bank_statement' AS kind, exception, NULL AS partner_id, currency, amount::text AS amount, first_on AS since,
+         reason
+  FROM bank_statement_breaks WHERE account = ANY (:accounts::text[]) ORDER BY first_on, bank_statement_id`);
 
 const CLOSABLE = ['bank_line', 'bank_statement', 'event', 'possible_duplicate', 'digits_swapped'] as const;
 type ClosableKind = (typeof CLOSABLE)[number];

@@ -23,12 +23,8 @@ export async function readOpenItems(
   receipts: Iterable<Readonly<{ references: readonly ReferenceField[]; payer_account?: string | null | undefined }>>,
 ) {
   const carried = await readCarried(tx);
-  const [bodies, numbers, creditNumbers, paidFrom] = [0, 1, 2, 3].map(() => new Set<string>()) as [
-    Set<string>,
-    Set<string>,
-    Set<string>,
-    Set<string>,
-  ];
+  const [bodies, numbers] = [new Set<string>(), new Set<string>()];
+  const [creditNumbers, paidFrom] = [new Set<string>(), new Set<string>()];
   for (const { references: fields, payer_account } of receipts) {
     for (const { body } of findJoint(fields)) bodies.add(body);
     for (const { number } of findReferences(fields).references) numbers.add(number);

@@ -1,5 +1,6 @@
 // Says how much of a form's files has arrived, and then that the server reads them.
 (() => {
+  document.addEventListener('htmx:beforeRequest', ({ target: form }) => delete form.dataset.sent);
   document.addEventListener('htmx:xhr:progress', ({ target: form, detail: { loaded, total } }) => {
     // The answer has progress, too.
     if (form.enctype !== 'multipart/form-data' || form.dataset.sent) return;

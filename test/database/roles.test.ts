@@ -200,7 +200,9 @@ describe('with the roles of the script', () => {
     job_runs: 'old runs, which a trigger judges',
   };
   /** Each says itself what it may do: only what an erasure, an archive or a return records. */
-  const DEFINERS = [...['analyze_archive', 'erase_payloads', 'erase_texts', 'open_archive', 'recall_rows']];
+  const DEFINERS = [
+    ...['analyze_archive', 'analyze_bank_import', 'erase_payloads', 'erase_texts', 'open_archive', 'recall_rows'],
+  ];
 
   test('each role may do with each table and function what the page says, and nothing else', async () => {
     await administrator('CREATE ROLE reckoner_nobody').catch(() => {});

@@ -620,8 +620,20 @@ describe('a zip archive', () => {
       zip({ 'README.txt': 'Hello', '__MACOSX/._a.xml': 'x', 'a.xml': statement, 'x/a.pdf': '%PDF' }),
       '10.00 | The archive also has README.txt, __MACOSX/._a.xml, x/a.pdf: ignored.',
     ],
+    [
+      'with many documents',
+      zip({ 'a.pdf': '', 'b.pdf': '', 'c.pdf': '', 'd.pdf': '', 'e.pdf': '', 'a.xml': statement }),
+      '10.00 | The archive also has a.pdf, b.pdf, c.pdf and 2 more: ignored.',
+    ],
+    ['of a statement of the license bank', zip({ 'License-bank.xml': statement }), '10.00'],
+    ['of a statement that is named as a document', zip({ 'readme.md': statement }), '10.00'],
+    ['with a file for people that is none', zip({ 'a.xml': statement, 'readme.sta': 'x' }), /refused.*readme\.sta/s],
     ['with another file', zip({ 'a.xml': statement, 'notes.dat': 'x' }), /refused.*notes\.dat/s],
-    ['with documents only', zip({ 'a.pdf': '%PDF' }), /refused.*is a zip archive without bank files, but with a\.pdf/s],
+    [
+      'with documents only',
+      zip({ 'a.pdf': '%PDF', 'b.pdf': '%PDF' }),
+      /refused.*is a zip archive without bank files, but with a\.pdf, b\.pdf.*Import the file/s,
+    ],
   ])('%s', check('a.zip'));
 });
 

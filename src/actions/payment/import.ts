@@ -89,7 +89,7 @@ account's last one.`,
     const breaks = dryRun ? rest.breaks.map((each) => ({ ...each, exception: null })) : rest.breaks;
     return {
       json: { ...rest, breaks, dry_run: dryRun, new_lines: lines },
-      text: describeImport(report),
+      text: describeImport(report, dryRun),
       blocks: lines.length === 0 ? [] : [linesBlock(lines, input, dryRun)],
       button: changes || new_lines.length === 0 ? `Import ${plural(report.lines.new, 'line')}` : 'Import nothing',
       attention: needsReview || report.breaks.length > 0,
@@ -184,7 +184,7 @@ const SHOWN_ONLY = {
     'payments of these entries.',
 } as const;
 
-function describeImport(report: BankImport<unknown>) {
+function describeImport(report: BankImport<unknown>, dryRun: boolean) {
   if (report.already_imported !== null) {
     return `${report.file} was already imported at ${report.already_imported}. Nothing to do.`;
   }
@@ -194,7 +194,7 @@ function describeImport(report: BankImport<unknown>) {
   const counts = OUTCOMES.filter(([kind]) => outcomes[kind] > 0).map(([kind, describe]) => describe(outcomes[kind]));
   const only = new Set(report.statements.flatMap((each) => each.only ?? []));
   return [
-    `${lines.new} of ${plural(lines.total, 'line')} recorded${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
+    `${lines.new} of ${plural(lines.total, 'line')} ${dryRun ? 'would be ' : ''}recorded${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
     ...[...only].map((kind) => SHOWN_ONLY[kind]),
     ...report.statements.flatMap(({ remarks }) => remarks.map(printable)),
     ...(charges.length > 0 ? [`${charges.join(', ')} posted to bank charges.`] : []),

@@ -1,4 +1,4 @@
-import { execute, query, querying, Transaction } from '#database/transaction';
+import { execute, executing, query, querying, Transaction } from '#database/transaction';
 import { BankLine } from '#payments/bank/statement';
 import { PaymentContext } from '#payments/context';
 import { inserting } from '#payments/insert.sql';
@@ -53,6 +53,9 @@ export async function insertBankFile(tx: Transaction, context: PaymentContext, f
     { rows: statements, sha256 },
   );
 }
+
+/** Describes the lines, the payments and what joins them to the planner. */
+export const analyzeImport = executing('SELECT analyze_bank_import()');
 
 type NewStatementLine = Readonly<{
   line: BankLine;

@@ -20,7 +20,14 @@ import { readOpenItems } from '#payments/read-open-items';
 import { tellProgress } from '#reading/aside';
 import { inBatches } from '#reading/packed-list';
 import { Amount, addDays } from '#values';
-import { insertBankFile, insertBankLines, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
+import {
+  analyzeImport,
+  insertBankFile,
+  insertBankLines,
+  lineKey,
+  readEqualLines,
+  readImportedAt,
+} from './bank-lines.sql.ts';
 import { decidingCredits, NewLine, referencesOf } from './decide.ts';
 import { PaidOut, recordCredits, recordPayouts } from './record.ts';
 import { countOutcomes, LineReport, LineReports, ReportCollection, sumBankCharges } from './report.ts';
@@ -173,13 +180,19 @@ function refuseUnrecordable(file: string, statements: readonly Statement[], toda
 /** Lines that are sent to the database together. */
 const LINES_TOGETHER = 500;
 
-/** Yields the batches of lines of a file, and tells how many have been taken. */
-function* inSteps<Line>(label: string, total: number, lines: Iterable<Line>) {
+/**
+ * Yields the batches of lines of a file, and tells how many have been taken. The planner is told what a large file adds:
+ * after the first batch, by which it plans the others, and after the last.
+ */
+async function* inSteps<Line>(tx: Transaction, label: string, total: number, lines: Iterable<Line>) {
   let done = 0;
   for (const batch of inBatches(lines, LINES_TOGETHER)) {
     yield batch;
+    const isFirst = done === 0;
     done += batch.length;
-    if (total > LINES_TOGETHER) tellProgress({ label, done, total, unit: 'lines' });
+    if (total <= LINES_TOGETHER) continue;
+    if (isFirst || done === total) await analyzeImport(tx);
+    tellProgress({ label, done, total, unit: 'lines' });
   }
 }
 
@@ -212,7 +225,7 @@ async function recordFile(
   });
   const newLines = new NewLines(statements, same.identities);
   const all = totals.reduce((sum, { lines }) => sum + lines, 0);
-  for (const batch of inSteps(`Recording ${file.name}`, all, recordedLines(statements, same))) {
+  for await (const batch of inSteps(tx, `Recording ${file.name}`, all, recordedLines(statements, same))) {
     const ids = await insertBankLines(tx, file.sha256, batch);
     for (const { account, identity, line, number } of batch) {
       const key = lineKey(account, identity);
@@ -307,7 +320,7 @@ async function recordLines(
   const paymentIds = new Map<number, number>();
   const ownLines = new Map<number, string>();
   const paidOut: PaidOut[] = [];
-  for (const batch of inSteps('Matching credits', newLines.count('credit'), newLines.of('credit'))) {
+  for await (const batch of inSteps(tx, 'Matching credits', newLines.count('credit'), newLines.of('credit'))) {
     const decisions = new Map(batch.map((each) => [each, decide(each)]));
     for (const [each, decision] of decisions) {
       if (decision.kind === 'payout' || decision.kind === 'link_payment') paidOut.push({ each, decision });
@@ -325,7 +338,7 @@ async function recordLines(
     ...{ candidates: await debits.readCandidates(tx), equalLines, ownLines },
     chargeCodes: caller.settings.bank_charge_codes,
   });
-  for (const batch of inSteps('Matching debits', newLines.count('debit'), newLines.of('debit'))) {
+  for await (const batch of inSteps(tx, 'Matching debits', newLines.count('debit'), newLines.of('debit'))) {
     for (const report of (await record(tx, context, batch)).values()) reports.add('debit', report);
   }
   const payouts = paidOut.flatMap(({ each, decision }) => (decision.kind === 'payout' ? [each.id] : []));

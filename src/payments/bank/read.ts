@@ -4,6 +4,7 @@
  */
 import { createHash, Hash } from 'node:crypto';
 import { BankCsvMap } from '#config/bank-csv';
+import { someOf } from '#errors/definition';
 import { Refusal, refuse } from '#errors/refusals';
 import { refuseTooMany } from '#reading/limits';
 import { bai2 } from './bai2.ts';
@@ -47,13 +48,24 @@ export function* readBankParts(file: BankFile, maps: Maps): Generator<BankFilePa
     yield* readParts(file, maps, 0, new RepeatedStatements());
     return;
   }
-  const { files, ignored } = unzipped(file);
+  const { files, ignored } = unzipped(file, (bytes) => matching({ name: '', head: headOf(bytes) }) !== undefined);
   let before = 0;
   // An archive may have a file twice, under two names.
   const repeated = new RepeatedStatements();
-  if (ignored.length > 0) repeated.remarks.push(`The archive also has ${ignored.join(', ')}: ignored.`);
+  if (ignored.length > 0) repeated.remarks.push(`The archive also has ${someOf(ignored)}: ignored.`);
   for (const each of files) before += yield* readParts({ ...file, ...each }, maps, before, repeated);
 }
+
+const matching = (file: Parameters<BankFormat['matches']>[0]) => BANK_FORMATS.find((each) => each.matches(file));
+
+const headOf = (bytes: Buffer) =>
+  bytes
+    .subarray(0, HEAD_BYTES)
+    .toString('latin1')
+    .replace(/^(?:\xEF\xBB\xBF|\xFF\xFE|\xFE\xFF)/, '')
+    // UTF-16 has a NUL byte beside each letter.
+    .replaceAll('\0', '')
+    .trimStart();
 
 /** Returns the number of statements. `before` is the number of statements in other files of an archive. */
 function* readParts(
@@ -62,18 +74,13 @@ function* readParts(
   before: number,
   repeated: RepeatedStatements,
 ): Generator<BankFilePart, number> {
-  const head = file.bytes
-    .subarray(0, HEAD_BYTES)
-    .toString('latin1')
-    .replace(/^(?:\xEF\xBB\xBF|\xFF\xFE|\xFE\xFF)/, '')
-    // UTF-16 has a NUL byte beside each letter.
-    .replaceAll('\0', '')
-    .trimStart();
+  const head = headOf(file.bytes);
   const unread = unreadFormatOf(head);
   if (unread !== undefined) throw refuse('bank_format_not_read', { file: file.name, ...unread });
-  const format = BANK_FORMATS.find((each) =>
-    file.format === undefined ? each.matches({ name: file.name, head }) : each.name === file.format,
-  );
+  const format =
+    file.format === undefined
+      ? matching({ name: file.name, head })
+      : BANK_FORMATS.find(({ name }) => name === file.format);
   if (format === undefined) {
     throw refuse('bank_format_unknown', { file: file.name, formats: BANK_FORMATS.map(({ name }) => name) });
   }

@@ -1,7 +1,8 @@
 /** Reads zip archives, in which banks deliver their files. Refusals: bank_file_invalid, bank_format_not_read. */
-import { crc32, inflateRawSync } from 'node:zlib';
+import { constants, crc32, inflateRawSync } from 'node:zlib';
+import { someOf } from '#errors/definition';
 import { refuse } from '#errors/refusals';
-import { BankFile } from './format.ts';
+import { BankFile, HEAD_BYTES } from './format.ts';
 import { invalidFile } from './statement.ts';
 
 export const isZip = (bytes: Buffer) => bytes.subarray(0, 4).toString('latin1') === 'PK\x03\x04';
@@ -12,12 +13,15 @@ const [STORED, DEFLATED] = [0, 8];
 /** In all files of an archive. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** Documents for people, which banks add, and what an operating system adds. */
+/** Documents for people, which banks add, and what an operating system adds, unless their content is a bank file. */
 const IGNORED =
-  /(?:^|\/)(?:__MACOSX\/.*|\.[^/]*|(?:readme|liesmich|lisezmoi|licen[cs]e)[^/]*|[^/]*\.(?:pdf|html?|rtf|md|png|jpe?g))$/i;
+  /(?:^|\/)(?:__MACOSX\/.*|\.[^/]*|(?:readme|liesmich|lisezmoi|licen[cs]e)(?:\.txt)?|[^/]*\.(?:pdf|html?|rtf|md|png|jpe?g))$/i;
 
 /** Returns the files of an archive, without folders, and the names of those that are ignored. */
-export function unzipped({ name: archive, bytes }: BankFile): Readonly<{
+export function unzipped(
+  { name: archive, bytes }: BankFile,
+  isBankFile: (bytes: Buffer) => boolean,
+): Readonly<{
   files: Pick<BankFile, 'name' | 'bytes'>[];
   ignored: string[];
 }> {
@@ -41,13 +45,16 @@ export function unzipped({ name: archive, bytes }: BankFile): Readonly<{
       if (/^xl\/|\[Content_Types\]\.xml$/.test(name)) {
         throw refuse('bank_format_not_read', { file: archive, format: 'a spreadsheet', instead: 'Save it as CSV.' });
       }
-      if (IGNORED.test(name) && !name.endsWith('/')) ignored.push(name);
-      if (IGNORED.test(name) || name.endsWith('/')) continue;
+      if (name.endsWith('/')) continue;
+      const from = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
+      const content = bytes.subarray(from, from + packed);
+      if (IGNORED.test(name) && ((flags & 1) !== 0 || !isBankFile(headOf(content, method)))) {
+        ignored.push(name);
+        continue;
+      }
       if ((flags & 1) !== 0) throw invalid(`is a zip archive with a password. Unpack it and import ${name}`);
       left -= size;
       if (left < 0) throw invalid(`is a zip archive with more than ${MOST_BYTES} bytes. Import its files one by one`);
-      const from = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
-      const content = bytes.subarray(from, from + packed);
       if (method !== STORED && method !== DEFLATED)
         throw invalid(`is a zip archive that packs ${name} in an unknown way`);
       const file = method === STORED ? content : inflateRawSync(content, { maxOutputLength: Math.max(size, 1) });
@@ -61,7 +68,20 @@ export function unzipped({ name: archive, bytes }: BankFile): Readonly<{
     }
     throw error;
   }
-  if (files.length === 0)
-    throw invalid(`is a zip archive without bank files${ignored.map((each) => `, but with ${each}`)}`);
+  if (files.length === 0) {
+    const others = ignored.length > 0 ? `, but with ${someOf(ignored)}` : '';
+    const instead = 'Import the file of the bank that has the lines of the account.';
+    throw refuse('bank_format_not_read', {
+      file: archive,
+      format: `a zip archive without bank files${others}`,
+      instead,
+    });
+  }
   return { files, ignored };
+}
+
+/** The beginning of a file. */
+function headOf(content: Buffer, method: number) {
+  const packed = content.subarray(0, HEAD_BYTES);
+  return method === DEFLATED ? inflateRawSync(packed, { finishFlush: constants.Z_SYNC_FLUSH }) : packed;
 }
