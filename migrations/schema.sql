@@ -1,4 +1,4 @@
--- Facts: SHA-256 e19a030f28d5da59c84048cf13e44808922db736a413ace44366a54c42373427, without the role reckoner_app 739a55d449684af7c027e8d288314b138a6759f344a7b73d69a8c6797139cb45
+-- Facts: SHA-256 1a7a0f6ba0b61ff682591d38d6f6c799069a6963c7e100b178c09ba7688566a4, without the role reckoner_app ddd878cf1f546651d36c90d50db8128587afa687f69b33654aece8ed1efeb251
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
