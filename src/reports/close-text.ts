@@ -136,10 +136,11 @@ export const changesBlocks = ({ partners, previous, month }: Compared, most?: nu
           ...[row.invoice_amount, ...(previous === null ? [] : [row.change])].map(groupThousands),
         ]),
         ...(previous !== null && {
-          remarks: shown.map((row) => ({
-            text: whyChanged(row),
-            page: `/console/rows?partner=${encodeURIComponent(row.partner_id)}&month=${month}`,
-          })),
+          remarks: shown.map((row) => {
+            const text = whyChanged(row);
+            const page = `/console/rows?partner=${encodeURIComponent(row.partner_id)}&month=${month}`;
+            return text && { text, page };
+          }),
         }),
       },
     };
