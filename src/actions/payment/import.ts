@@ -14,7 +14,7 @@ import { placeOf } from '#payments/bank/statement';
 import { BankImport, bankLineName, importBankFile } from '#payments/bank-import/import';
 import { LineReport, LineReports } from '#payments/bank-import/report';
 import { List } from '#reading/packed-list';
-import { printable } from '#text-table';
+import { printable, wrapped } from '#text-table';
 import { Amount, groupThousands, plural } from '#values';
 import { amountOf, smallDifferencesOf } from './describe.ts';
 
@@ -196,7 +196,7 @@ function describeImport(report: BankImport<unknown>, dryRun: boolean) {
   return [
     `${lines.new} of ${plural(lines.total, 'line')} ${dryRun ? 'would be ' : ''}recorded${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
     ...[...only].map((kind) => SHOWN_ONLY[kind]),
-    ...report.statements.flatMap(({ remarks }) => remarks.map(printable)),
+    ...report.statements.flatMap(({ remarks }) => remarks.flatMap((remark) => wrapped(printable(remark), 80))),
     ...(charges.length > 0 ? [`${charges.join(', ')} posted to bank charges.`] : []),
     ...report.breaks.map(({ reason }) => `${printable(reason)}.`),
     ...(lines.known > 0 ? [`${plural(lines.known, 'line was', 'lines were')} imported from an earlier file.`] : []),
