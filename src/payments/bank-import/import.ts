@@ -181,7 +181,7 @@ function refuseUnrecordable(file: string, statements: readonly Statement[], toda
 const LINES_TOGETHER = 500;
 
 /**
- * Yields the batches of lines of a file, and tells how many have been taken. The planner is told what a large file adds:
+ * Yields the batches of lines of a file, and tells how many have been taken. PostgreSQL analyzes what a large file adds:
  * after the first batch, by which it plans the others, and after the last.
  */
 async function* inSteps<Line>(tx: Transaction, label: string, total: number, lines: Iterable<Line>) {

@@ -83,7 +83,7 @@ function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
   const problems: FieldProblem[] = [];
   type Account = Readonly<{ account: string; balances: RunningBalances }>;
   const accounts = new Map<string, Account>();
-  // Remarks alone are no statement.
+  // An account that has only remarks has no statement.
   const statementNumbers = new Map<Account, number>();
   for (const [row, at] of rowsOf(file, map)) {
     const read = readRow(row, map, problems);
