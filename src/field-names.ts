@@ -1,5 +1,5 @@
 /** Names of input fields in sentences. The command line names a field's option, and the console names its label. */
-import { uncapitalized } from './text.ts';
+import { capitalized, uncapitalized } from './text.ts';
 
 /** Marks a field, or a value of the field, in a sentence: `fieldName('kind', 'duplicate')`. */
 export const fieldName = (name: string, value = '') => `⟦${name} ${value}⟧`;
@@ -68,7 +68,7 @@ export function fieldWords(field: string): string {
   const parts =
     rule === undefined ? path.split('.') : ['approvals', `${action}`.replaceAll('.', ' '), ...rule.split('.')];
   const words = wordsIn(parts).reduce((all, each) => `${all}${/^\d+$/.test(each) ? '' : ','} ${each}`);
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return capitalized(words);
 }
 
 function wordsIn([part = '', next, ...rest]: readonly string[], isFirst = true): string[] {

@@ -97,6 +97,11 @@ export class Amount {
     return new Amount(value, currency);
   }
 
+  /** The amount in the currency's minor units: -12.50 USD is -1250. */
+  minorUnits() {
+    return BigInt(this.toString().replace('.', ''));
+  }
+
   /** Converts a whole number of the currency's minor units: -1250 USD is -12.50. */
   static ofMinorUnits(units: bigint, currency: string) {
     const digits = minorDigits(currency) ?? 2;

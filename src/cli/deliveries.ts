@@ -5,6 +5,7 @@ import { checkpointTitle } from '#log/text';
 import { nameOf } from '#mail/log';
 import { EmailResult } from '#mail/outbox';
 import { Reporter } from '#month-end/month-end';
+import { capitalized } from '#text';
 import { Output, Progress } from './output.ts';
 
 /** Advances a progress bar. Notes on unsent documents and e-mails follow it. */
@@ -51,5 +52,5 @@ const describeUnstamped = (head: TreeHead, reason: string) =>
 function describeEmail({ email, status, detail }: EmailResult) {
   const name = nameOf(email);
   const state = status === 'deferred' ? 'not sent yet' : status;
-  return `${name[0]?.toUpperCase()}${name.slice(1)} ${state}${detail === '' ? '' : `: ${detail}`}`;
+  return `${capitalized(name)} ${state}${detail === '' ? '' : `: ${detail}`}`;
 }

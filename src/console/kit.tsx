@@ -269,18 +269,18 @@ export const MonthInput = ({
   </label>
 );
 
-/** Whether the figures of a report are proved, and whether they may change. */
+/** Whether the figures of a report are proved (null: nothing is to be proved), and whether they may change. */
 export const Verdict = ({
   good,
   preliminary,
   children,
 }: {
-  good: boolean;
+  good: boolean | null;
   preliminary?: boolean | undefined;
   children: ComponentChildren;
 }) => (
   <>
-    <Chip tone={good ? 'good' : 'bad'}>{children}</Chip>
+    <Chip tone={good === null ? 'plain' : good ? 'good' : 'bad'}>{children}</Chip>
     {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
   </>
 );

@@ -4,7 +4,7 @@ import { Report } from '#lists/report';
 import { Seer } from './action-link.tsx';
 import { Blocks } from './blocks.tsx';
 import { FilterInput } from './filter-input.tsx';
-import { Chip, Downloads } from './kit.tsx';
+import { Downloads, Verdict } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { Routes, Visit } from './route.ts';
 
@@ -60,8 +60,9 @@ function Page({ report, view: { found, question }, path, user }: PageProps) {
           ),
         )}
         <button type="submit">Show</button>
-        <Chip tone={good === null ? 'plain' : good ? 'good' : 'bad'}>{text}</Chip>
-        {report.day?.(found).preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+        <Verdict good={good} preliminary={report.day?.(found).preliminary}>
+          {text}
+        </Verdict>
       </form>
       <div class="stack">
         <Blocks blocks={blocks} user={user} />

@@ -9,6 +9,7 @@ import { Transaction } from '#database/transaction';
 import { Period, Scope } from '#people/scope';
 import { BooksOfDay, preliminaryNote } from '#reports/preliminary';
 import { Sheet } from '#sheet';
+import { capitalized } from '#text';
 import { fitLines } from '#text-table';
 
 export * from '#actions/fields';
@@ -56,7 +57,7 @@ export function reportText<Asked, Found>(report: Report<Asked, Found>, found: Fo
   const parts = [
     [`${report.title} ${report.lead(found)}`, ...(report.day ? preliminaryNote(report.day(found)) : [])].join('\n'),
     blocks.length === 0 ? report.nothing : blocksText(blocks, width),
-    `${text.charAt(0).toUpperCase()}${text.slice(1)}.`,
+    `${capitalized(text)}.`,
   ];
   return fitLines(parts.join('\n\n'), width);
 }

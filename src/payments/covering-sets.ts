@@ -69,15 +69,14 @@ function exactRun(
   for (const [index, document] of sorted.entries()) {
     const [key, next] = [keyOf(document), sorted[index + 1]];
     if (index === 0 || keyOf(sorted[index - 1] as Payable) !== key) before.set(sum, index);
-    sum += units(document.balance);
-    const first = before.get(sum - units(amount));
+    sum += document.balance.minorUnits();
+    const first = before.get(sum - amount.minorUnits());
     if (first !== undefined && (next === undefined || keyOf(next) !== key)) return sorted.slice(first, index + 1);
   }
   return undefined;
 }
 
-const units = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
-const minorUnits = (amount: Amount) => Number(units(amount));
+const minorUnits = (amount: Amount) => Number(amount.minorUnits());
 
 type Range = Readonly<{
   least: number;

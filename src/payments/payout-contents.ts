@@ -76,7 +76,6 @@ export function settle(payout: Amount, oldestFirst: readonly WithProcessor[]): S
  */
 export function feesPlausible(fees: Amount, gross: Amount, payments: number) {
   const perMajor = 10n ** BigInt(minorDigits(gross.currency) as number);
-  const minor = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
-  const most = minor(gross) * BigInt(MOST_PERCENT) + BigInt(payments * MOST_PER_PAYMENT * 100) * perMajor;
-  return !fees.isNegative() && minor(fees) * 100n <= most;
+  const most = gross.minorUnits() * BigInt(MOST_PERCENT) + BigInt(payments * MOST_PER_PAYMENT * 100) * perMajor;
+  return !fees.isNegative() && fees.minorUnits() * 100n <= most;
 }

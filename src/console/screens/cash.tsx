@@ -178,7 +178,7 @@ const Find = ({ q }: { q: string | undefined }) => (
   </div>
 );
 
-const minorUnits = (amount: string, currency: string) => Amount.of(amount, currency).toString().replace('.', '');
+const minorUnits = (amount: string, currency: string) => String(Amount.of(amount, currency).minorUnits());
 
 function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }) {
   const { smallDifference, fee, amount } = choices;

@@ -19,8 +19,8 @@ export class RunningBalances {
     if (own === undefined) this.days.set(bookedOn, [this.positions.length]);
     else own.push(this.positions.length);
     this.positions.push(position);
-    this.moved.push(unitsOf(sum));
-    this.balances.push(balance && unitsOf(balance));
+    this.moved.push(sum.minorUnits());
+    this.balances.push(balance?.minorUnits());
   }
 
   /** Returns the opening and closing balances, if the file has them, and tells balances that no order explains. */
@@ -126,6 +126,3 @@ function openingOf(days: readonly DayPath[]) {
 type Movement = Readonly<{ position: number; bookedOn: string; sum: Amount }>;
 
 type Fault = Readonly<{ index: number; balance: bigint; expected: bigint }>;
-
-/** Amounts have all digits of their currency. */
-const unitsOf = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
