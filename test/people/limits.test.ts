@@ -177,10 +177,10 @@ describe('the review of access', () => {
   });
 
   test('is as of a day: before the invitation there was no access, and after its last day it has ended', async () => {
-    expect((await review({ asOf: '2026-01-31' })).length).toBe(0);
-    expect((await review({ asOf: '2027-03-31' })).some(({ login }) => login === KIM)).toBe(true);
-    expect((await review({ asOf: '2027-04-01' })).some(({ login }) => login === KIM)).toBe(false);
-    const ended = (await review({ asOf: '2027-04-01', ended: true })).filter(({ login }) => login === KIM);
+    expect((await review({ as_of: '2026-01-31' })).length).toBe(0);
+    expect((await review({ as_of: '2027-03-31' })).some(({ login }) => login === KIM)).toBe(true);
+    expect((await review({ as_of: '2027-04-01' })).some(({ login }) => login === KIM)).toBe(false);
+    const ended = (await review({ as_of: '2027-04-01', ended: true })).filter(({ login }) => login === KIM);
     expect(ended.map(({ ended_on }) => ended_on)).toEqual(['2027-03-31', '2027-03-31']);
   });
 });
