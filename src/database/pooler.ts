@@ -10,7 +10,7 @@ import { connectClient } from './session.ts';
 const BACKEND = 'SELECT pg_backend_pid() AS pid';
 /**
  * If a pooler uses its server connections in turn, it returns to the first connection only after all others, so one
- * question is not enough.
+ * question is not enough. Two clients that ask by turns may always meet the same two connections, so one asks twice.
  */
 const QUESTIONS = 5;
 /** In session mode, a client waits for a server connection until another client leaves. */
@@ -62,7 +62,8 @@ async function changesBackends(first: pg.Client, second: pg.Client) {
   if ((await backendOf(second)) === backend) return true;
   await second.query('ROLLBACK');
   for (let asked = 0; asked < QUESTIONS; asked += 1) {
-    if ((await backendOf(first)) !== backend || (await backendOf(second)) === backend) return true;
+    if ((await backendOf(first)) !== backend || (await backendOf(first)) !== backend) return true;
+    if ((await backendOf(second)) === backend) return true;
   }
   return false;
 }

@@ -1,4 +1,5 @@
 /** The database behind a connection pooler, the real PgBouncer: transaction mode is refused, session mode works. */
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { deliverPending } from '../../src/delivery/deliver.ts';
@@ -35,6 +36,25 @@ test.each<[what: string, more: string[]]>([
       expect(await refusalOf(opened.then((database) => database.close()))).toMatchObject({ code: 'database_pooled' });
     }
   });
+});
+
+test('transaction mode is refused at opening: which takes two in turn, so that two clients seem to keep their own', async () => {
+  await behind(
+    await startPgBouncer('transaction', ['server_round_robin = 1', 'default_pool_size = 2']),
+    async (databaseUrl) => {
+      const clients = [1, 2, 3].map(() => new pg.Client(databaseUrl));
+      await Promise.all(clients.map((client) => client.connect()));
+      const [one, two, odd] = clients as [pg.Client, pg.Client, pg.Client];
+      // Two transactions at once: the pooler now has two server connections.
+      for (const statement of ['BEGIN', 'ROLLBACK']) await Promise.all([one.query(statement), two.query(statement)]);
+      for (const passed of [0, 1, 0, 1]) {
+        for (let asked = 0; asked < passed; asked += 1) await odd.query('SELECT 1');
+        const opened = openDatabase({ ...world.environment, databaseUrl });
+        expect(await refusalOf(opened.then((database) => database.close()))).toMatchObject({ code: 'database_pooled' });
+      }
+      await Promise.all(clients.map((client) => client.end()));
+    },
+  );
 });
 
 test('session mode works, with workers and migrations', async () => {
