@@ -234,6 +234,20 @@ describe('camt.053', () => {
       camt(entry('300.00', details(batch(9), '<TxDtls><RltdPties/></TxDtls>'))),
       asOne,
     ],
+    [
+      'a transaction of no direction',
+      camt(entry('300.00', details(part('300.00', 'CREDIT')))),
+      /refused.*CdtDbtInd of a transaction \(TxDtls\): 'CREDIT' is neither CRDT nor DBIT/s,
+    ],
+    [
+      'charges of no direction',
+      camt(
+        entry('300.00', details(part('301.00')), {
+          charges: charges('1.00').replace('<Amt', '<CdtDbtInd>C</CdtDbtInd><Amt'),
+        }),
+      ),
+      /refused.*CdtDbtInd of charges \(Chrgs\): 'C' is neither CRDT nor DBIT/s,
+    ],
     ['two transactions without amounts', camt(entry('300.00', details('<TxDtls/>', '<TxDtls/>'))), asOne],
     [
       'another total than its batch',
@@ -438,6 +452,16 @@ describe('BAI2', () => {
       'a balance that cannot be read',
       bai('03,0099,USD,010,1x0,,/', CREDIT, ...ends('5000', 3)),
       /refused.*'1x0' is not an amount/s,
+    ],
+    [
+      'a balance twice, with other amounts',
+      bai('03,0099,USD,015,5100,,,015,5000,,/', CREDIT, ...ends('15100', 3)),
+      /refused.*states type 015 twice: 5100 and 5000/s,
+    ],
+    [
+      'the same balance twice',
+      bai('03,0099,USD,010,100,,,015,5100,,,015,5100,,/', CREDIT, ...ends('15300', 3)),
+      '50.00',
     ],
     [
       'summaries only',

@@ -194,6 +194,9 @@ class Bai2Reader {
       if (amount !== '' && !UNITS.test(amount)) this.complain(line, `'${amount}' is not an amount`);
       else if (amount !== '') {
         level.sum += BigInt(amount);
+        const before = account.summaries.get(type) ?? BigInt(amount);
+        if (CHECKED.includes(type) && before !== BigInt(amount))
+          this.complain(line, `states type ${type} twice: ${before} and ${BigInt(amount)}`);
         account.summaries.set(type, BigInt(amount));
       }
       if (!isDistribution(funds, rest[at + 4])) this.complain(line, notPairs(rest[at + 4]));
@@ -384,6 +387,8 @@ const OPENING = '010';
 const CLOSING = '015';
 const TOTAL_CREDITS = '100';
 const TOTAL_DEBITS = '400';
+/** An account has one of each. */
+const CHECKED = [OPENING, CLOSING, TOTAL_CREDITS, TOTAL_DEBITS];
 
 const emptyAccount = () => ({ summaries: new Map<string, bigint>(), moved: { credit: 0n, debit: 0n }, isEmpty: true });
 

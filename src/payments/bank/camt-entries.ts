@@ -76,6 +76,12 @@ export class EntryReader {
     this.statement.problems.push({ path, reason });
   }
 
+  /** A transaction or a charge need not state its direction: it has that of its entry. */
+  private checkDirection(node: Node, title: string, where: string) {
+    if (textAt(node, 'CdtDbtInd') !== '' && directionOf(node) === undefined)
+      this.complain(where, notDirection(node, `CdtDbtInd of ${title}`));
+  }
+
   private refuseNegative(amount: Amount, where: string) {
     if (!amount.isNegative()) return;
     const reason = `'${amount.toString()}' is negative, but an amount has no sign: CRDT or DBIT gives its direction`;
@@ -86,6 +92,7 @@ export class EntryReader {
   private lines(shared: EntryFacts, amount: Amount, where: string): BankLine[] {
     const details = nodes(shared.entry, 'NtryDtls');
     const parts = details.flatMap((each) => nodes(each, 'TxDtls'));
+    for (const part of parts) this.checkDirection(part, 'a transaction (TxDtls)', where);
     const amounts = parts.map((part) => this.partAmount(part, PART_AMOUNTS, amount.currency, where));
     const known = amounts.filter((each) => each !== undefined);
     const sumOf = (all: readonly Amount[]) => Amount.sum(amount.currency, all, (each) => each);
@@ -185,6 +192,7 @@ export class EntryReader {
     const charges = child(node, 'Chrgs');
     const records = nodes(charges, 'Rcrd');
     return (records.length > 0 ? records : [charges]).flatMap((record) => {
+      this.checkDirection(record, 'charges (Chrgs)', where);
       const text = textAt(record, 'Amt') || (record === charges ? textAt(charges, 'TtlChrgsAndTaxAmt') : '');
       const path = textAt(record, 'Amt') === '' ? ['TtlChrgsAndTaxAmt'] : ['Amt'];
       if (text === '' || attribute(record, path, 'Ccy') !== currency || textAt(record, 'CdtDbtInd') === 'CRDT')
