@@ -155,7 +155,7 @@ describe('the rules', () => {
 });
 
 describe('the review of access', () => {
-  const review = (filter: { asOf?: string; ended?: boolean } = {}) =>
+  const review = (filter: { as_of?: string; ended?: boolean } = {}) =>
     world.database.reading((tx) =>
       access.read(tx, {
         ...{ filter, scope: null, period: null, today: '2026-10-15', sort: 'login', after: null, limit: null },

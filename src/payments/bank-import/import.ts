@@ -12,7 +12,7 @@ import { failpoint } from '#failpoint';
 import { RecordableFile } from '#payments/bank/read-aside';
 import { BankLine, BankStatement, invalidFile, placeOf } from '#payments/bank/statement';
 import { Caller, lockPayments, openPaymentContext, PaymentContext } from '#payments/context';
-import { processorIds } from '#payments/duplicates';
+import { Candidate, processorIds } from '#payments/duplicates';
 import { PaymentException, readBreaks } from '#payments/exceptions.sql';
 import { readRefunds } from '#payments/outgoing-refunds.sql';
 import { readCandidates } from '#payments/payments.sql';
@@ -263,40 +263,47 @@ function* recordedLines(statements: readonly Statement[], { identities, replaced
   }
 }
 
-/** The new lines of a file. Only their ids and directions are in memory. */
+/** The new lines of a file, by their numbers. Only their ids and directions are in memory. */
 class NewLines {
   private readonly statements: readonly Statement[];
   private readonly identities: readonly string[];
-  private readonly added = new Map<number, Readonly<{ id: number; direction: BankLine['direction'] }>>();
+  private readonly found: number[] = [];
+  private readonly directions: BankLine['direction'][] = [];
 
   constructor(statements: readonly Statement[], identities: readonly string[]) {
     [this.statements, this.identities] = [statements, identities];
   }
 
   add(number: number, id: number, direction: BankLine['direction']) {
-    this.added.set(number, { id, direction });
+    while (this.found.length < number) this.found.push(KNOWN);
+    this.found.push(id);
+    // The string of a line that was unpacked is a string of its own.
+    this.directions.push(direction === 'credit' ? 'credit' : 'debit');
   }
 
   get ids() {
-    return [...this.added.values()].map(({ id }) => id);
+    return this.found.filter((id) => id !== KNOWN);
   }
 
   count(direction: BankLine['direction']) {
-    return [...this.added.values()].filter((each) => each.direction === direction).length;
+    return this.directions.filter((each) => each === direction).length;
   }
 
   kinds(payouts: ReadonlySet<number>): Kind[] {
-    return [...this.added.values()].map(({ id, direction }) => (payouts.has(id) ? 'payout' : direction));
+    return this.ids.map((id, index) => (payouts.has(id) ? 'payout' : (this.directions[index] as Kind)));
   }
 
   *of(direction: BankLine['direction']): Generator<NewLine> {
     for (const { line, statement, number } of numberedLines(this.statements)) {
-      const added = this.added.get(number);
-      if (added?.direction !== direction) continue;
-      yield { id: added.id, account: statement.account, identity: this.identities[number] as string, line };
+      const id = this.found[number] ?? KNOWN;
+      if (id === KNOWN || line.direction !== direction) continue;
+      yield { id, account: statement.account, identity: this.identities[number] as string, line };
     }
   }
 }
+
+/** In place of the id of a line that was recorded before. */
+const KNOWN = 0;
 
 /** Records what the new lines mean, and adds their reports. Returns the kinds of the lines in their order. */
 async function recordLines(
@@ -318,24 +325,21 @@ async function recordLines(
     isLeftOpen: ({ account, line: { position, part = null } }) => open.has(bankLineName({ account, position, part })),
   });
   const paymentIds = new Map<number, number>();
-  const ownLines = new Map<number, string>();
   const paidOut: PaidOut[] = [];
   for await (const batch of inSteps(tx, 'Matching credits', newLines.count('credit'), newLines.of('credit'))) {
     const decisions = new Map(batch.map((each) => [each, decide(each)]));
     for (const [each, decision] of decisions) {
       if (decision.kind === 'payout' || decision.kind === 'link_payment') paidOut.push({ each, decision });
     }
-    for (const [each, report] of await recordCredits(tx, context, decisions, paymentIds)) {
-      reports.add('credit', report);
-      if (report.outcome === 'payment') ownLines.set(report.payment_id as number, placeOf(each.line));
-    }
+    for (const report of await recordCredits(tx, context, decisions, paymentIds)) reports.add('credit', report);
   }
   for (const report of await recordPayouts(tx, context, paidOut, paymentIds)) reports.add('payout', report);
   // Debits are recorded after credits, because a return may concern a payment in the same file.
   const debits = new Seen();
   for (const _ of debits.reading(newLines.of('debit')));
+  const candidates = await debits.readCandidates(tx);
   const record = recordingDebits({
-    ...{ candidates: await debits.readCandidates(tx), equalLines, ownLines },
+    ...{ candidates, equalLines, ownLines: placesOf(candidates, reports.of('credit')) },
     chargeCodes: caller.settings.bank_charge_codes,
   });
   for await (const batch of inSteps(tx, 'Matching debits', newLines.count('debit'), newLines.of('debit'))) {
@@ -343,6 +347,18 @@ async function recordLines(
   }
   const payouts = paidOut.flatMap(({ each, decision }) => (decision.kind === 'payout' ? [each.id] : []));
   return newLines.kinds(new Set(payouts));
+}
+
+/** The places of the lines that are the first to report payments, by payment. */
+function placesOf(payments: readonly Candidate[], reports: Iterable<LineReport>) {
+  const ids = new Set(payments.map(({ payment_id }) => payment_id));
+  const places = new Map<number, string>();
+  if (ids.size === 0) return places;
+  for (const report of reports) {
+    const { payment_id: id, outcome } = report;
+    if (outcome === 'payment' && id !== null && ids.has(id)) places.set(id, placeOf(report));
+  }
+  return places;
 }
 
 /** The amounts and processor ids of lines, by which payments are found that the lines may report. */

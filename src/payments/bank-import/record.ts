@@ -43,7 +43,7 @@ export async function recordCredits(
   context: PaymentContext,
   decisions: ReadonlyMap<NewLine, Decision>,
   paymentIds: Map<number, number>,
-): Promise<Map<NewLine, LineReport>> {
+): Promise<LineReport[]> {
   const received = [...decisions].flatMap(([each, decision]) => ('match' in decision ? [{ each, decision }] : []));
   const ids = await insertPayments(
     tx,
@@ -54,13 +54,13 @@ export async function recordCredits(
     paymentIds.set(each.id, ids.get(bankIdentity(each.account, each.identity)) as number);
   }
   const paymentIdOf: PaymentIdOf = ({ id }) => paymentIds.get(id) as number;
-  const records = [...decisions].flatMap(([each, decision]): [NewLine, LineRecords][] =>
-    decision.kind === 'payout' ? [] : [[each, recordsOf(each, decision, paymentIdOf)]],
+  const records = [...decisions].flatMap(([each, decision]) =>
+    decision.kind === 'payout' ? [] : [recordsOf(each, decision, paymentIdOf)],
   );
   await insertPaymentSources(
     tx,
     context,
-    records.flatMap(([, { sources }]) => sources),
+    records.flatMap(({ sources }) => sources),
   );
   await insertApplications(
     tx,
@@ -97,13 +97,13 @@ export async function recordCredits(
   await insertOutcomes(
     tx,
     context,
-    records.flatMap(([, { outcomes }]) => outcomes),
+    records.flatMap(({ outcomes }) => outcomes),
   );
   await requestLinkChecks(
     tx,
     received.flatMap(({ decision }) => decision.match.applied.map((each) => each.document.document_id)),
   );
-  return new Map(records.map(([each, { report }]) => [each, report]));
+  return records.map(({ report }) => report);
 }
 
 // --- Payments ---

@@ -113,6 +113,10 @@ export class ReportCollection<Kind extends string> {
     those.push(report);
   }
 
+  of(kind: Kind): Iterable<LineReport> {
+    return this.kinds.get(kind) ?? [];
+  }
+
   /** `order` has the kind of each line. */
   inOrder(order: readonly Kind[]): LineReports {
     const { kinds } = this;
