@@ -7,6 +7,7 @@ import { remediesJson } from '#actions/remedies';
 import { databaseFailure } from '#database/transaction';
 import { EXIT, Refusal, reasonOf, refuse } from '#errors/refusals';
 import { Amount, groupThousands } from '#money';
+import { counted } from '#text';
 import { fitLines, printableLines, table as textTable } from '#text-table';
 import { withCommands } from './remedies.ts';
 
@@ -54,8 +55,9 @@ export function openOutput(json: boolean, by: string | null): Output {
       if (json || !process.stderr.isTTY || total === 0) return SILENT;
       const bar = new SingleBar({
         stream: process.stderr,
-        format: `${label} {bar} {percentage}% of {total}${unit}`,
-        barsize: 30,
+        format: `${barLabel(label)} {bar} {percentage}% of {total}${unit}`,
+        formatValue: counted,
+        barsize: BAR_COLUMNS,
         hideCursor: true,
         clearOnComplete: true,
       });
@@ -63,6 +65,16 @@ export function openOutput(json: boolean, by: string | null): Output {
       return { advance: (by = 1) => bar.increment(by), done: () => bar.stop() };
     },
   };
+}
+
+const BAR_COLUMNS = 30;
+/** What a bar says after its label: ` ==== 100% of 1,000,000,000 bytes`. */
+const REST_COLUMNS = BAR_COLUMNS + 30;
+
+/** A terminal does not wrap a bar, so a long label would hide how far the work is. Its end is the name of a file. */
+function barLabel(label: string) {
+  const room = Math.max((process.stderr.columns || 80) - REST_COLUMNS, 10);
+  return label.length > room ? `…${label.slice(1 - room)}` : label;
 }
 
 /** Writes an output file. With `wx`, an existing file is not replaced. */

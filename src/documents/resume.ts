@@ -13,6 +13,7 @@ import { Continuation, continueLog } from '#log/head';
 import { TreeHead } from '#log/note';
 import { ActorContext, Installation, recordEvent } from '#people/audit-events';
 import { insertResumptions, Pause, readPauses } from '#people/pauses.sql';
+import { counted } from '#text';
 import { insertServer } from './last-seen.sql.ts';
 import { insertSkippedNumbers, readLastNumbers, SkippedRange } from './skipped-numbers.sql.ts';
 
@@ -97,7 +98,7 @@ function rangeTo({ series, sequence }: NumberParts, last: number, year: string) 
     throw refuse('numbers_implausible', { number, reason: `its year is after ${year}` });
   }
   if (sequence - last > MOST_SKIPPED) {
-    const reason = `that would skip ${(sequence - last).toLocaleString('en')} numbers at once`;
+    const reason = `that would skip ${counted(sequence - last)} numbers at once`;
     throw refuse('numbers_implausible', { number, reason });
   }
   return [{ series, first: last + 1, last: sequence }];

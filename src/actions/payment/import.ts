@@ -15,7 +15,7 @@ import { BankImport, bankLineName, importBankFile } from '#payments/bank-import/
 import { LineReport, LineReports } from '#payments/bank-import/report';
 import { List } from '#reading/packed-list';
 import { printable, wrapped } from '#text-table';
-import { Amount, groupThousands, plural } from '#values';
+import { Amount, counted, groupThousands, plural } from '#values';
 import { amountOf, smallDifferencesOf } from './describe.ts';
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);
@@ -168,13 +168,13 @@ function withoutNewIds(lines: LineReports) {
 
 const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => string])[] = [
   ['payment', (count) => plural(count, 'payment')],
-  ['duplicate', (count) => `${count} already recorded`],
+  ['duplicate', (count) => `${counted(count)} already recorded`],
   ['payout', (count) => plural(count, 'payout')],
   ['return', (count) => plural(count, 'return')],
   ['refund', (count) => plural(count, 'refund')],
-  ['booked', (count) => `${count} booked to bank charges`],
-  ['ignored', (count) => `${count} ignored`],
-  ['shown', (count) => `${count} shown and not recorded`],
+  ['booked', (count) => `${counted(count)} booked to bank charges`],
+  ['ignored', (count) => `${counted(count)} ignored`],
+  ['shown', (count) => `${counted(count)} shown and not recorded`],
 ];
 
 const SHOWN_ONLY = {
@@ -194,7 +194,7 @@ function describeImport(report: BankImport<unknown>, dryRun: boolean) {
   const counts = OUTCOMES.filter(([kind]) => outcomes[kind] > 0).map(([kind, describe]) => describe(outcomes[kind]));
   const only = new Set(report.statements.flatMap((each) => each.only ?? []));
   return [
-    `${lines.new} of ${plural(lines.total, 'line')} ${dryRun ? 'would be ' : ''}recorded${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
+    `${counted(lines.new)} of ${plural(lines.total, 'line')} ${dryRun ? 'would be ' : ''}recorded${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
     ...[...only].map((kind) => SHOWN_ONLY[kind]),
     ...report.statements.flatMap(({ remarks }) => remarks.flatMap((remark) => wrapped(printable(remark), 80))),
     ...(charges.length > 0 ? [`${charges.join(', ')} posted to bank charges.`] : []),
