@@ -30,7 +30,9 @@ const env = {
 };
 
 function reckoner(...args: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], {
+    ...{ env, encoding: 'utf8', maxBuffer: Number.POSITIVE_INFINITY },
+  });
   // Exit 4 is intended: the command is done, and an item needs attention.
   if (status !== 0 && status !== 4) {
     process.stderr.write(`${stdout}${stderr}`);

@@ -6,10 +6,10 @@
     if (form.enctype !== 'multipart/form-data' || form.dataset.sent) return;
     let status = form.querySelector('[role="status"]');
     if (!status) {
-      status = document.createElement('p');
+      status = document.createElement('span');
       status.setAttribute('role', 'status');
       status.className = 'help';
-      form.append(status);
+      [...form.querySelectorAll('button')].at(-1).after(status);
     }
     if (loaded === total) form.dataset.sent = 'yes';
     status.textContent = loaded < total ? `Sending: ${Math.floor((100 * loaded) / total)}%` : 'Sent. Reading the file.';
