@@ -47,8 +47,12 @@ for (const failpoint of someOf(PASSINGS, times({ few: 3, short: 5, long: PASSING
     const first = (before?.last ?? 0) + 1;
     await world.rows([quote(), quote(), quote()]);
     const killed = await deliver(failpoint);
-    expect({ status: killed.status, signal: killed.signal }).toEqual({ status: null, signal: 'SIGKILL' });
-    expect((await deliver('')).status).toBe(0);
+    expect({ status: killed.status, signal: killed.signal }, killed.stderr).toEqual({
+      status: null,
+      signal: 'SIGKILL',
+    });
+    const delivered = await deliver('');
+    expect(delivered.status, delivered.stderr).toBe(0);
     const sent = receiver.received.map(({ position }) => position);
     // What was on its way is sent again, at once: a repetition never comes after a later event.
     expect([...sent].sort((one, other) => one - other)).toEqual(sent);
