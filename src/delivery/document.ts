@@ -102,7 +102,7 @@ async function deliverEmail(
 
 async function keepLink(context: DeliveryContext, document: DocumentRow) {
   if (document.status !== 'open' || document.printed_link !== null || !isPayable(document)) return;
-  if (whyNoLink(context.links, document) !== undefined) return;
+  if (whyNoLink(context.links) !== undefined) return;
   const link = await context.steps.outside(() => linkToPrint(context, document));
   const { document_id: documentId } = document;
   if (link !== undefined) {

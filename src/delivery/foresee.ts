@@ -54,7 +54,7 @@ export async function foreseeHolds(tx: Transaction, context: Installation, docum
 
 function refuseUnpayable(context: Installation, links: LinkProvider, document: DocumentRow) {
   if (!isPayable(document)) return;
-  const noLink = whyNoLink(links, document);
+  const noLink = whyNoLink(links);
   if (noLink !== undefined) throw new HoldReason(noLink);
   instructionsOf(context, document);
 }

@@ -5,12 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import { Environment } from '#config/environment';
 import { Settings } from '#config/settings';
-import { LinkFacts, ProviderUrl } from '#processors/links/provider';
-import { openProvider, printsOwnPage } from '#processors/links/providers';
+import { linksOf, printsOwnPage } from '#processors/links/providers';
 import { PaymentLinks } from '#processors/processor';
 import { PROCESSORS } from '#processors/processors';
-
-export type { LinkFacts };
 
 type PaymentLink = Readonly<{
   provider: string;
@@ -19,13 +16,20 @@ type PaymentLink = Readonly<{
   url: string;
 }>;
 
+type PrintedUrl =
+  | Readonly<{ kind: 'url'; url: string }>
+  /** The URL is known only after the processor has created the link. */
+  | { readonly kind: 'made' }
+  | { readonly kind: 'nothing' }
+  | Readonly<{ kind: 'missing'; what: string }>;
+
 export type LinkProvider = Readonly<{
   /** `page`, or the provider whose URL is printed. */
   printedBy: string;
   /** The link under the current settings. The payment page's address contains the token. */
-  printed: (token: string, facts: LinkFacts) => ProviderUrl;
+  printed: (token: string) => PrintedUrl;
   /** Whether the document would print the same link today. If not, only a new document can change it. */
-  matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
+  matches: (link: PaymentLink | null) => boolean;
   /** The processor that makes links, and the payment methods; undefined if no links are wanted. */
   wanted: WantedLinks | undefined;
   /**
@@ -45,12 +49,17 @@ export const newToken = () => randomBytes(24).toString('base64url');
 
 export function linkProvider(settings: Settings, environment: Environment): LinkProvider {
   const { payment_link: link, public_url: publicUrl } = settings;
-  const provider = openProvider(link, environment);
-  const { linkSecretBefore: linkSecret } = environment;
-  const before = linkSecret === undefined ? undefined : openProvider(link, { ...environment, linkSecret });
+  const links = linksOf(link, environment);
   const ownPage = printsOwnPage(link);
-  const printed = (token: string, facts: LinkFacts, by = provider): ProviderUrl => {
-    if (!ownPage) return by.url(token, facts);
+  const printed = (token: string): PrintedUrl => {
+    if (!ownPage && links?.missing !== undefined) {
+      const { variable } = links.missing;
+      return {
+        kind: 'missing',
+        what: `settings.json prints the links of ${link.provider}, but ${variable} is not set`,
+      };
+    }
+    if (!ownPage) return { kind: links === undefined ? 'nothing' : 'made' };
     return publicUrl === ''
       ? { kind: 'missing', what: 'settings.json has no public_url for the payment link' }
       : { kind: 'url', url: `${publicUrl.replace(/\/+$/, '')}/pay/${token}` };
@@ -58,16 +67,12 @@ export function linkProvider(settings: Settings, environment: Environment): Link
   return {
     printedBy: ownPage ? 'page' : link.provider,
     printed,
-    matches(kept, facts) {
-      const now = printed(kept?.token ?? '', facts);
-      if (now.kind === 'url') {
-        // The page still accepts links that the previous secret signed.
-        const urls = [provider, before].map((by) => by && printed(kept?.token ?? '', facts, by));
-        return urls.some((each) => each?.kind === 'url' && each.url === kept?.url);
-      }
+    matches(kept) {
+      const now = printed(kept?.token ?? '');
+      if (now.kind === 'url') return now.url === kept?.url;
       return now.kind === 'made' ? kept?.provider === link.provider : kept === null;
     },
-    wanted: provider.methods === undefined ? undefined : { provider: link.provider, methods: provider.methods },
+    wanted: links && { provider: link.provider, methods: links.methods },
     processors: new Map(
       PROCESSORS.flatMap(({ name, access, paymentLinks }): [string, PaymentLinks][] => {
         const own = access(environment);
@@ -75,17 +80,6 @@ export function linkProvider(settings: Settings, environment: Environment): Link
       }),
     ),
   };
-}
-
-/** The URL that our page's button opens without a call to the processor. */
-export function urlBehindPage(
-  { payment_link: link }: Pick<Settings, 'payment_link'>,
-  environment: Environment,
-  token: string,
-  facts: LinkFacts,
-) {
-  const url = openProvider(link, environment).url(token, facts);
-  return url.kind === 'url' ? url.url : undefined;
 }
 
 export const hasLinkWork = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>

@@ -21,18 +21,9 @@ export type PrintContext = LinkContext &
 export const isPayable = (document: DocumentRow) =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/** The amount is what the document shows, even if payments have arrived in the meantime. */
-const linkFactsOf = (document: DocumentRow) => ({
-  number: document.number,
-  partnerId: document.partner_id,
-  amount: Amount.of(document.amount_due, document.currency),
-  dueOn: document.due_on ?? '',
-  expiresAfter: document.due_on ?? document.issued_on,
-});
-
-/** The reason why the document cannot have the link that the settings want; undefined if none is known here. */
-export function whyNoLink(links: LinkProvider, document: DocumentRow) {
-  const printed = links.printed(newToken(), linkFactsOf(document));
+/** The reason why documents cannot have the link that the settings want; undefined if none is known here. */
+export function whyNoLink(links: LinkProvider) {
+  const printed = links.printed(newToken());
   return printed.kind === 'missing' ? printed.what : undefined;
 }
 
@@ -40,7 +31,7 @@ export function whyNoLink(links: LinkProvider, document: DocumentRow) {
 export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
   const { links, environment } = context;
   const token = newToken();
-  const printed = links.printed(token, linkFactsOf(document));
+  const printed = links.printed(token);
   if (printed.kind === 'nothing') return undefined;
   if (printed.kind === 'missing') throw new HoldReason(printed.what);
   const url = printed.kind === 'url' ? printed.url : await linkAtProcessor(context, document);
@@ -69,7 +60,7 @@ export async function findOtherLinks(
   const rendered = (await readDocuments(tx, { ids: documentIds })).filter(
     (each) => each.pdf_sha256 !== null && isPayable(each),
   );
-  const other = rendered.filter((each) => !links.matches(kept.get(each.document_id) ?? null, linkFactsOf(each)));
+  const other = rendered.filter((each) => !links.matches(kept.get(each.document_id) ?? null));
   return new Set(other.map((each) => each.document_id));
 }
 

@@ -106,7 +106,7 @@ test('a partner needs a contact, an address and an active policy', async () => {
   expect(await gaps()).toEqual(needed.map((needs) => ({ scope: 'partner', id: 'p-1', needs })));
 });
 
-test('mail without a server, links of Stripe without a key and signed links without a secret', async () => {
+test('mail without a server, and links of Stripe without a key', async () => {
   const nothing = { smtpUrl: undefined, stripeKey: undefined };
   const ids = async (payment_link: Settings['payment_link']) =>
     (await gaps({ payment_link }, nothing)).map(({ scope, id }) => `${scope} ${id}`);
@@ -115,9 +115,6 @@ test('mail without a server, links of Stripe without a key and signed links with
     'environment SMTP_URL',
     'environment STRIPE_SECRET_KEY',
   ]);
-  const template = 'https://pay.example/{number}';
-  const bySignature = { provider: 'template', template, signature_parameter: 's', printed_url: 'page' } as const;
-  expect(await ids(bySignature)).toEqual(['environment SMTP_URL', 'environment PAYMENT_LINK_SECRET']);
 });
 
 test('for Stripe: currencies that it does not take or that no method pays in, and the limits of the others', async () => {
