@@ -4,7 +4,6 @@ import { Amount } from '#money';
 import { creditorReferenceOf } from './creditor-reference.ts';
 import { documentTax, lineTax } from './document-tax.ts';
 import { DocumentRow } from './documents.sql.ts';
-import { printsCreditorReference } from './pdf/version.ts';
 import { DocumentSnapshot } from './snapshot.ts';
 
 /** The same in the command line, the HTTP API and the export (contract, Documents). */
@@ -29,9 +28,7 @@ const withReference = (creditor_reference: string | null): { readonly creditor_r
 
 /** The creditor reference of a document with these instructions; null if it does not print one. */
 const referenceOf = (row: DocumentRow, instructions: Instructions | null) =>
-  instructions !== null &&
-  printsCreditorReference(row.renderer_version) &&
-  asksForCreditorReference(instructions, row.currency)
+  instructions !== null && asksForCreditorReference(instructions, row.currency)
     ? (creditorReferenceOf(row.number) ?? null)
     : null;
 
