@@ -130,12 +130,7 @@ const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
 
-/** Held, failed, uncertain or bounced, except documents that finance put on hold. */
-export const countNeedingAttention = queryingOne<{ documents: number; others: number }>(`
-  SELECT (SELECT count(*) ${DOCUMENTS_NEEDING_ATTENTION}) AS documents,
-         (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`);
-
-/** The e-mails that need attention, each with its name, state and number. */
+/** The e-mails that need attention, each with its name, state and number, except documents that finance put on hold. */
 export async function nameNeedingAttention(tx: Transaction) {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,
