@@ -326,19 +326,20 @@ export const insertRepetitions = querying<
   EmailSubject,
   {
     askedFor: 'resend' | 'new_address';
-    to: string | null;
     eventId: number;
-    emailIds: readonly number[];
+    /** `addressed_to` is an address that replaces the usual recipients. */
+    emails: readonly Readonly<{ email_id: number; addressed_to: string | null }>[];
     mailDomain: string;
     now: string;
   }
 >(`
   INSERT INTO emails (${subjectOf()}, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
   SELECT ${subjectOf('e.')}, e.preliminary,
-         :askedFor, :to, :eventId,
+         :askedFor, r.addressed_to, :eventId,
          format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
          :now
-  FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds)
+  FROM json_to_recordset(:emails::json) AS r (email_id bigint, addressed_to text)
+  JOIN emails e ON e.email_id = r.email_id CROSS JOIN installation i
   ON CONFLICT DO NOTHING
   RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`);
 
