@@ -11,9 +11,8 @@ const FIELDS = 'stripe(Key|Base|WebhookSecrets)\\b';
 /** By file, the lines that may name it. */
 const MAY: Readonly<Record<string, RegExp>> = {
   'src/processors/processors.ts': /^(import|export)\b/,
-  'src/processors/links/providers.ts': /^import|^const PROVIDERS = /,
+  'src/processors/links/providers.ts': new RegExp(`^import|^const PROVIDERS = |${FIELDS}`),
   'src/processors/processor.ts': new RegExp(FIELDS),
-  'src/processors/links/provider.ts': new RegExp(`${FIELDS}|STRIPE_`),
   'src/config/secret-files.ts': /'STRIPE_/,
   'src/config/environment.ts': new RegExp(`${FIELDS}|STRIPE_|key of Stripe`),
   'src/splits/poll.ts': new RegExp(FIELDS),

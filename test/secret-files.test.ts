@@ -34,9 +34,7 @@ test('every secret may come from a file instead, without the line end that edito
     STRIPE_SECRET_KEY_acct_1_FILE: fileWith('rk_test_2\n'),
     STRIPE_WEBHOOK_SECRET_FILE: fileWith('whsec_1,whsec_2\n', 0o640),
     STRIPE_WEBHOOK_SECRET_acct_1_FILE: fileWith('whsec_3\n'),
-    PAYMENT_LINK_SECRET_FILE: fileWith('l'.repeat(32)),
     WEBHOOK_SIGNING_KEY_FILE: fileWith('w'.repeat(32)),
-    PAYMENT_LINK_SECRET_BEFORE_FILE: fileWith('k'.repeat(32)),
     WEBHOOK_SIGNING_KEY_BEFORE_FILE: fileWith('v'.repeat(32)),
   });
   expect(environment).toMatchObject({
@@ -44,9 +42,7 @@ test('every secret may come from a file instead, without the line end that edito
     databaseReadUrl: 'postgres://b:pw@localhost/db',
     smtpUrl: 'smtp://c:pw@localhost',
     stripeKey: 'sk_test_1',
-    linkSecret: 'l'.repeat(32),
     webhookKey: 'w'.repeat(32),
-    linkSecretBefore: 'k'.repeat(32),
     webhookKeyBefore: 'v'.repeat(32),
   });
   expect([...environment.connectedKeys]).toEqual([['acct_1', 'rk_test_2']]);

@@ -71,7 +71,7 @@ test('a rule of approval names an action that persons do', () => {
 
 test('the documentation names every field of the settings', () => {
   const names = new Set(fieldNames(z.toJSONSchema(settingsSchema, { io: 'input', unrepresentable: 'any' })));
-  for (const known of ['legal_name', 'return_code', 'routing_number', 'trust_proxy', 'signature_parameter'])
+  for (const known of ['legal_name', 'return_code', 'routing_number', 'trust_proxy', 'methods'])
     expect(names).toContain(known);
   const documentation = readFileSync(new URL('../docs/settings.md', import.meta.url), 'utf8');
   const written = new Set(documentation.match(/[a-z][a-z0-9_]*/g));
@@ -156,7 +156,6 @@ test('routing numbers are those of the Federal Reserve', () => {
 
 describe('the payment link', () => {
   const refused = (payment_link: unknown) => problems(withValue('payment_link', payment_link)).join('\n');
-  const byTemplate = (template: string, more: object = {}) => refused({ provider: 'template', template, ...more });
 
   test('has a provider that is known', () => {
     expect(refused({ provider: 'paypal' })).toContain('payment_link');
@@ -165,10 +164,10 @@ describe('the payment link', () => {
     expect(read(withValue('payment_link', undefined)).payment_link).toEqual({ provider: 'page' });
   });
 
-  test('of Stripe prints our own page and takes ACH debit and cards, unless it says otherwise', () => {
+  test('of Stripe takes ACH debit and cards, unless it says otherwise', () => {
     expect(read(withValue('payment_link', { provider: 'stripe' })).payment_link).toEqual({
       provider: 'stripe',
-      printed_url: 'page',
+
       methods: ['us_bank_account', 'card'],
     });
   });
@@ -178,38 +177,8 @@ describe('the payment link', () => {
     ['a method twice', { methods: ['card', 'card'] }, 'names a method twice'],
     ['a method in words', { methods: ['Bank account'] }, 'must be a Stripe payment method'],
     ['a secret in the file', { secret_key: 'sk_test_1' }, 'is not a known field'],
-    ['another URL to print', { printed_url: 'both' }, 'printed_url'],
   ])('of Stripe with %s is refused', (_, more, reason) => {
     expect(refused({ provider: 'stripe', ...more })).toContain(reason);
-  });
-
-  test.each([
-    ['names an unknown field', 'https://pay.example/{invoice}', 'names {invoice}; it may name {number}, {partner_id}'],
-    ['is the same for every document', 'https://pay.example/?amount={amount}', 'must name {number} or {token}'],
-    ['is not https', 'http://pay.example/{number}', 'must be a URL that begins with https://'],
-    ['is no URL', '/pay/{number}', 'must be a URL that begins with https://'],
-    ['lets a field choose the host', 'https://{partner_id}.example/{number}', 'may name fields only after the host'],
-    ['has an open brace', 'https://pay.example/{number}?x={', 'must not contain {, } or #'],
-    ['has a fragment', 'https://pay.example/{number}#top', 'must not contain {, } or #'],
-    [
-      'holds the signature already',
-      'https://pay.example/{number}?signature=1',
-      'already contains the parameter signature',
-    ],
-  ])('by a template that %s is refused', (_, template, reason) => {
-    expect(byTemplate(template)).toContain(`payment_link.template: ${reason}`);
-  });
-
-  test('by a template that never expires takes no days', () => {
-    expect(byTemplate('https://pay.example/{number}', { expires_days: 5 })).toContain(
-      'payment_link.expires_days: needs {expires}',
-    );
-    expect(byTemplate('https://pay.example/{number}?until={expires}', { expires_days: 5 })).toBe('');
-  });
-
-  test('by a template may name where the signature goes', () => {
-    expect(byTemplate('https://pay.example/{number}?signature=1', { signature_parameter: 'sig' })).toBe('');
-    expect(byTemplate('https://pay.example/{number}', { signature_parameter: 'a b' })).toContain('query parameter');
   });
 });
 
@@ -220,6 +189,5 @@ test('production needs a public_url only where documents print our own page', ()
   };
   expect(needs({ provider: 'page' })).toBe(true);
   expect(needs({ provider: 'stripe' })).toBe(true);
-  expect(needs({ provider: 'stripe', printed_url: 'provider' })).toBe(false);
   expect(needs({ provider: 'none' })).toBe(false);
 });

@@ -22,7 +22,7 @@ import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
 import { CheckpointOf, readCheckpointsOf } from '#log/closing.sql';
 import { factsOf as sizeOf } from '#log/text';
-import { countNeedingAttention } from '#mail/outbox.sql';
+import { nameNeedingAttention } from '#mail/outbox.sql';
 import { isZero } from '#money';
 import { refuseWhilePaused } from '#people/pauses';
 import { readLateRows, readPartnerChanges, totalsJson } from '#reports/close';
@@ -167,7 +167,7 @@ async function reportClosed(tx: Transaction, { month }: CloseInput, closed: read
   const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
   const months = await readMonthFacts(tx, { months: named });
   const checkpoints = await readCheckpointsOf(tx, 'month', named);
-  const needing = await countNeedingAttention(tx);
+  const needing = await nameNeedingAttention(tx);
   const others = await readOtherCurrencies(tx, { months: named });
   const days = await readIssueDays(tx, named);
   const verb = ({ month: each }: MonthFacts) =>
@@ -175,7 +175,7 @@ async function reportClosed(tx: Transaction, { month }: CloseInput, closed: read
   return {
     json: { months: months.map((facts) => monthJson(facts, 'closed', checkpoints)), ...otherCurrenciesJson(others) },
     text: [describeMonths(months, verb, checkpoints), ...describeOtherCurrencies(others)].join('\n\n'),
-    attention: needing.documents > 0,
+    attention: needing.documents.length > 0,
   };
 }
 

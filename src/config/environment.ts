@@ -30,10 +30,6 @@ export type Environment = Readonly<{
   connectedKeys: ReadonlyMap<string, string>;
   /** STRIPE_API_BASE: the address of a simulated Stripe, in sandbox only. */
   stripeBase: string | undefined;
-  /** PAYMENT_LINK_SECRET: signs the URLs of a link template. */
-  linkSecret: string | undefined;
-  /** PAYMENT_LINK_SECRET_BEFORE: signed the URLs of documents before the rotation. */
-  linkSecretBefore?: string | undefined;
   /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
   webhookKey?: string | undefined;
   /** WEBHOOK_SIGNING_KEY_BEFORE: still signs for partners whose secret is not rotated yet. */
@@ -91,8 +87,6 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     stripeKey: stripeKey(name, STRIPE_KEY, variables[STRIPE_KEY]),
     connectedKeys: connectedKeys(name, variables),
     stripeBase: stripeBase(name, variables),
-    linkSecret: longSecret(variables, 'PAYMENT_LINK_SECRET'),
-    linkSecretBefore: longSecret(variables, 'PAYMENT_LINK_SECRET_BEFORE'),
     webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
     webhookKeyBefore: longSecret(variables, `${WEBHOOK_SIGNING_KEY}_BEFORE`),
     logKey: readLogKey(variables, 'LOG_SIGNING_KEY'),

@@ -7,8 +7,9 @@ import { EInvoiceFormat } from '#config/e-invoice';
 import { Instructions, instructionsFor } from '#config/instructions';
 import { Issuer, Settings } from '#config/settings';
 import { TaxCategory } from '#config/tax';
+import { partnerAddress } from '#documents/document';
 import { DocumentRow } from '#documents/documents.sql';
-import { FORMAT_NAMES, isCurrencyOfEInvoices, Lack, lackingOf, lackingText } from '#documents/e-invoice/lacking';
+import { FORMAT_NAMES, Lack, lackingOf, lackingText } from '#documents/e-invoice/lacking';
 import { categoriesOf, Parties, Seller } from '#documents/e-invoice/model';
 import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '#documents/e-invoice/write';
 import { DocumentSnapshot } from '#documents/snapshot';
@@ -56,12 +57,7 @@ export function frozenParties(document: DocumentRow): Parties {
     currency: document.currency,
     name: document.partner_name,
     contact_name: document.contact_name,
-    line1: document.address_line1,
-    line2: document.address_line2,
-    city: document.address_city,
-    region: document.address_region,
-    postal_code: document.address_postal_code,
-    country: document.address_country,
+    ...partnerAddress(document),
     tax_id: document.tax_id,
     purchase_order: document.purchase_order,
     buyer_reference: document.buyer_reference,
@@ -101,27 +97,20 @@ type EInvoiceRequest = Readonly<{
 export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] {
   const { e_invoice: format, currency } = buyer;
   if (format === 'none') return [];
-  const { wire, ach } = instructionsFor(settings, currency) ?? {};
-  const hasAccount = (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
+  const hasAccount = namesAccount(instructionsFor(settings, currency));
   const { seller, ...others } = presentParties(settings, buyer);
   const parties = { ...others, seller: registeredAs(seller, settings.tax?.countries[buyer.country]?.registration) };
   // All rules but one require the seller's tax number.
   const categories = settings.tax === null ? categoriesOf(undefined, parties.no_tax) : (['S'] as const);
-  const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
-  const needs = 'none: EN 16931 has two decimals, and its currency has more';
-  return isCurrencyOfEInvoices(currency)
-    ? lacks
-    : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
+  return lackingOf({ format, parties, currency, categories, hasAccount });
 }
+
+const namesAccount = ({ wire, ach }: Instructions = {}) =>
+  (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
 
 function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest) {
   const name = FORMAT_NAMES[format];
-  if (!isCurrencyOfEInvoices(currency)) {
-    const cure = 'Set e_invoice to none in partners.json, and rerun the issued documents';
-    return `its e-invoice (${name}) cannot be written: EN 16931 has two decimals, and ${currency} has more. ${cure}`;
-  }
-  const { wire, ach } = instructions ?? {};
-  const hasAccount = instructions === null || (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
+  const hasAccount = instructions === null || namesAccount(instructions);
   const categories = categoriesOf(taxes, parties.no_tax);
   if (categories.includes('O') && categories.some((each) => each !== 'O')) {
     const cure = 'Correct the tax rules in settings.json, and rerun it';

@@ -6,7 +6,7 @@ import { Piscina } from 'piscina';
 import { COMPILED } from '#compiled';
 import { AddedFont } from '#documents/pdf/added-fonts';
 import { RenderOptions } from '#documents/pdf/render';
-import { RENDERER_VERSION, RENDERER_VERSIONS } from '#documents/pdf/version';
+import { RENDERER_VERSION } from '#documents/pdf/version';
 import { DocumentSnapshot } from '#documents/snapshot';
 import { versionOfPackageAt } from '#package';
 
@@ -65,25 +65,19 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from
 
 const versionOf = (name: string) => versionOfPackageAt(dirname(fileURLToPath(import.meta.resolve(name))));
 
-const LIBRARIES = {
-  pdfkit: versionOf('pdfkit'),
-  fontkit: versionOf('fontkit'),
-  qr: versionOf('qr'),
-  zlib: process.versions['zlib'] ?? 'unknown',
+/** A snapshot always gives the same bytes with the same version and libraries. */
+export const currentRenderer = {
+  version: RENDERER_VERSION,
+  libraries: {
+    pdfkit: versionOf('pdfkit'),
+    fontkit: versionOf('fontkit'),
+    qr: versionOf('qr'),
+    zlib: process.versions['zlib'] ?? 'unknown',
+  },
 } as const;
-
-/** A snapshot always gives the same bytes with the same libraries. */
-export const librariesByVersion: Readonly<Record<number, Readonly<Record<string, string>>>> = Object.fromEntries(
-  RENDERER_VERSIONS.map((version) => [version, LIBRARIES]),
-);
 
 /** What a document records: the libraries of its renderer, and the hashes of the added fonts that it needs. */
 export function librariesWith(fonts: readonly AddedFont[]) {
   const hashes = fonts.map(({ sha256 }) => sha256).sort();
   return hashes.length === 0 ? currentRenderer.libraries : { ...currentRenderer.libraries, fonts: hashes.join(' ') };
 }
-
-export const currentRenderer = {
-  version: RENDERER_VERSION,
-  libraries: librariesByVersion[RENDERER_VERSION] as Readonly<Record<string, string>>,
-} as const;

@@ -8,7 +8,7 @@ import { Transaction } from '#database/transaction';
 import { queueResends } from '#documents/emails.sql';
 import { mailDomain } from '#documents/issue/context';
 import { readToRetry } from '#mail/outbox.sql';
-import { resendEmails } from '#mail/resend';
+import { queueAgain } from '#mail/resend';
 import { ActorContext, recordEvent } from '#people/audit-events';
 
 export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
@@ -39,6 +39,6 @@ export async function retryEmails(tx: Transaction, context: ActorContext, reques
     details: { ...(since !== null && { since }), ...retried },
   });
   await queueResends(tx, { documents, eventId, mailDomain: mailDomain(context.settings), now });
-  await resendEmails(tx, context, others, eventId);
+  await queueAgain(tx, context, { askedFor: 'resend', emails: others, eventId });
   return retried;
 }

@@ -3,8 +3,7 @@ import { asksForCreditorReference, Instructions } from '#config/instructions';
 import { Amount } from '#money';
 import { creditorReferenceOf } from './creditor-reference.ts';
 import { documentTax, lineTax } from './document-tax.ts';
-import { DocumentRow } from './documents.sql.ts';
-import { printsCreditorReference } from './pdf/version.ts';
+import { DocumentRow, LineRow } from './documents.sql.ts';
 import { DocumentSnapshot } from './snapshot.ts';
 
 /** The same in the command line, the HTTP API and the export (contract, Documents). */
@@ -19,9 +18,14 @@ const sums = (
   invoiceAmount: text(row.invoice_amount),
 });
 
-const taxOf = ({ taxes }: DocumentRow, { tax }: DocumentRow['lines'][number]) => {
-  const found = lineTax(tax, taxes);
-  return found === undefined ? {} : { tax: found };
+/** The fields of a line after the names of its policy. */
+const lineOf = ({ taxes }: DocumentRow, line: LineRow, text: (amount: string) => string) => {
+  const tax = lineTax(line.tax, taxes);
+  return {
+    ...{ kind: line.kind, month: line.month, count: line.count },
+    ...sums(line, text),
+    ...(tax !== undefined && { tax }),
+  };
 };
 
 const withReference = (creditor_reference: string | null): { readonly creditor_reference?: string } =>
@@ -29,9 +33,7 @@ const withReference = (creditor_reference: string | null): { readonly creditor_r
 
 /** The creditor reference of a document with these instructions; null if it does not print one. */
 const referenceOf = (row: DocumentRow, instructions: Instructions | null) =>
-  instructions !== null &&
-  printsCreditorReference(row.renderer_version) &&
-  asksForCreditorReference(instructions, row.currency)
+  instructions !== null && asksForCreditorReference(instructions, row.currency)
     ? (creditorReferenceOf(row.number) ?? null)
     : null;
 
@@ -57,14 +59,7 @@ export function documentJson(row: DocumentRow) {
     credited: text(row.credited),
     amount_paid: text(row.amount_paid),
     balance: text(row.balance),
-    lines: row.lines.map((line) => ({
-      policy_id: line.policy_id,
-      kind: line.kind,
-      month: line.month,
-      count: line.count,
-      ...sums(line, text),
-      ...taxOf(row, line),
-    })),
+    lines: row.lines.map((line) => ({ policy_id: line.policy_id, ...lineOf(row, line, text) })),
     payment_link: row.payment_link,
     ...withReference(referenceOf(row, row.printed_instructions)),
     pdf: row.pdf_sha256 === null ? null : { sha256: row.pdf_sha256, bytes: row.pdf_bytes ?? 0 },
@@ -129,13 +124,8 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
       legal_note: row.legal_note,
     },
     lines: row.lines.map((line) => ({
-      policy_id: line.policy_id,
-      policy_name: line.policy_name,
-      kind: line.kind,
-      month: line.month,
-      count: line.count,
-      ...sums(line, text),
-      ...taxOf(row, line),
+      ...{ policy_id: line.policy_id, policy_name: line.policy_name },
+      ...lineOf(row, line, text),
     })),
     enrollments: row.enrollments,
     ...sums(row, text),

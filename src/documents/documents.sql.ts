@@ -67,7 +67,6 @@ export type DocumentRow = Readonly<{
   payment_link: string | null;
   pdf_sha256: string | null;
   pdf_bytes: number | null;
-  renderer_version: number | null;
   /** The instructions that the PDF prints; null without a PDF or without any. */
   printed_instructions: Instructions | null;
   email_status: EmailStatus | null;
@@ -166,7 +165,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL') =>
             i.content AS issuer, g.logo, d.sandbox,
             l.lines, k.url AS printed_link, u.url AS payment_link,
             w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
-            w.renderer_version, p.content AS printed_instructions,
+            p.content AS printed_instructions,
             s.delivery AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             CASE WHEN d.opening_id IS NOT NULL THEN d.entry_on END AS carried_over_on, d.original_amount,
             d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,

@@ -8,29 +8,19 @@ import { Amount, dateName, groupThousands } from '#values';
 /** Countries that write December 1, 2026 (Unicode CLDR 48), not 1 December 2026. */
 const MONTH_FIRST: ReadonlySet<string> = new Set('AS CA FM GU MH MP PH PR PW UM US VI'.split(' '));
 
-export class Locale {
-  private readonly monthFirst: boolean;
+export type Locale = ReturnType<typeof localeOf>;
 
-  /** `country` is an ISO 3166 code, or empty. */
-  constructor(country: string) {
-    this.monthFirst = MONTH_FIRST.has(country);
-  }
-
+/** `country` is an ISO 3166 code, or empty. */
+export const localeOf = (country: string) => ({
   /** Formats `-1234567.50` as `-1,234,567.50`. */
-  number(plain: string) {
-    return groupThousands(plain);
-  }
+  number: groupThousands,
 
   /** `EUR 1,234.50`, or `-EUR 1,234.50`. A symbol such as the dollar's would be ambiguous. */
   amount(amount: Amount) {
     const [sign, size] = amount.isNegative() ? ['-', amount.negated()] : ['', amount];
     return `${sign}${amount.currency} ${groupThousands(size.toString())}`;
-  }
+  },
 
   /** Formats `2026-12-01` as "1 December 2026" or "December 1, 2026". */
-  date(date: string) {
-    return dateName(date, this.monthFirst ? 'month' : 'day');
-  }
-}
-
-export const localeOf = (country: string) => new Locale(country);
+  date: (date: string) => dateName(date, MONTH_FIRST.has(country) ? 'month' : 'day'),
+});

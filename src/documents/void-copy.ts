@@ -6,7 +6,7 @@ import { Environment } from '#config/environment';
 import { refuse } from '#errors/refusals';
 import { documentSnapshot } from './document.ts';
 import { DocumentRow } from './documents.sql.ts';
-import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';
+import { renderDocument } from './pdf/render.ts';
 import { fontsFor, textsOf } from './printable.ts';
 
 export async function renderVoidCopy(environment: Pick<Environment, 'home'>, row: DocumentRow): Promise<Buffer> {
@@ -17,9 +17,7 @@ export async function renderVoidCopy(environment: Pick<Environment, 'home'>, row
     ...textsOf(snapshot),
     ['the reason of the void', reason],
   ]);
-  const issuedWith = row.renderer_version ?? RENDERER_VERSION;
   return renderDocument(snapshot, {
-    version: RENDERER_VERSIONS.includes(issuedWith) ? issuedWith : RENDERER_VERSION,
     fonts,
     void: { on: row.voided_on, reason, replacedBy: row.replaced_by },
   });

@@ -28,8 +28,8 @@ export const renderDocumentEmail = (snapshot: DocumentSnapshot, facts: DocumentE
   templates.render(snapshot.document, viewOf(snapshot, facts));
 
 /**
- * The fields that a template may name; `templates/email/README.md` explains each. Every field is present, so that a
- * misspelled one is an error and never a silent gap.
+ * The fields that a template may name. Every field is present, so that a misspelled one is an error and never a silent
+ * gap.
  */
 function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts) {
   const { locale, ...presented } = present(snapshot, oneLine);

@@ -130,12 +130,7 @@ const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
 
-/** Held, failed, uncertain or bounced, except documents that finance put on hold. */
-export const countNeedingAttention = queryingOne<{ documents: number; others: number }>(`
-  SELECT (SELECT count(*) ${DOCUMENTS_NEEDING_ATTENTION}) AS documents,
-         (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`);
-
-/** The e-mails that need attention, each with its name, state and number. */
+/** The e-mails that need attention, each with its name, state and number, except documents that finance put on hold. */
 export async function nameNeedingAttention(tx: Transaction) {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,
@@ -331,19 +326,20 @@ export const insertRepetitions = querying<
   EmailSubject,
   {
     askedFor: 'resend' | 'new_address';
-    to: string | null;
     eventId: number;
-    emailIds: readonly number[];
+    /** `addressed_to` is an address that replaces the usual recipients. */
+    emails: readonly Readonly<{ email_id: number; addressed_to: string | null }>[];
     mailDomain: string;
     now: string;
   }
 >(`
   INSERT INTO emails (${subjectOf()}, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
   SELECT ${subjectOf('e.')}, e.preliminary,
-         :askedFor, :to, :eventId,
+         :askedFor, r.addressed_to, :eventId,
          format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
          :now
-  FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds)
+  FROM json_to_recordset(:emails::json) AS r (email_id bigint, addressed_to text)
+  JOIN emails e ON e.email_id = r.email_id CROSS JOIN installation i
   ON CONFLICT DO NOTHING
   RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`);
 

@@ -27,7 +27,8 @@ export async function resendEmail(
   });
   if (['queued', 'sending', 'held'].includes(latest.status)) throw unfinished;
   const eventId = await record(tx, context, email, to === undefined ? {} : { to });
-  const [queued] = await queueAgain(tx, context, [latest.email_id], { askedFor: 'resend', to: to ?? null, eventId });
+  const emails = [{ email_id: latest.email_id, addressed_to: to ?? null }];
+  const [queued] = await queueAgain(tx, context, { askedFor: 'resend', emails, eventId });
   // A concurrent process has queued the same e-mail.
   if (queued === undefined) throw unfinished;
   failpoint('resend.queued');
@@ -43,7 +44,8 @@ export async function queueForNewAddresses(tx: Transaction, context: ActorContex
   const emails = await readNewAddresses(tx, { finance, auditor, operations });
   for (const { email_id: emailId, address } of emails) {
     const eventId = await record(tx, context, await readEmail(tx, emailId), { to: address, because: 'new_address' });
-    await queueAgain(tx, context, [emailId], { askedFor: 'new_address', to: null, eventId });
+    const again = [{ email_id: emailId, addressed_to: null }];
+    await queueAgain(tx, context, { askedFor: 'new_address', emails: again, eventId });
   }
 }
 
@@ -58,22 +60,9 @@ const record = (
     details: { email: String(email.email_id), ...details },
   });
 
-/** Resends several e-mails, each to the address that is given for it, or to its usual recipients. */
-export async function resendEmails(
-  tx: Transaction,
-  context: ActorContext,
-  emails: readonly Readonly<{ email_id: number; addressed_to: string | null }>[],
-  eventId: number,
-) {
-  for (const to of new Set(emails.map(({ addressed_to }) => addressed_to))) {
-    const ids = emails.filter(({ addressed_to }) => addressed_to === to).map(({ email_id }) => email_id);
-    await queueAgain(tx, context, ids, { askedFor: 'resend', to, eventId });
-  }
-}
-
-const queueAgain = (
+/** Queues several e-mails again, each to the address that is given for it, or to its usual recipients. */
+export const queueAgain = (
   tx: Transaction,
   { environment, settings }: ActorContext,
-  emailIds: readonly number[],
-  facts: { askedFor: 'resend' | 'new_address'; to: string | null; eventId: number },
-) => insertRepetitions(tx, { ...facts, emailIds, mailDomain: mailDomain(settings), now: environment.now().toISO() });
+  facts: Pick<Parameters<typeof insertRepetitions>[1], 'askedFor' | 'emails' | 'eventId'>,
+) => insertRepetitions(tx, { ...facts, mailDomain: mailDomain(settings), now: environment.now().toISO() });

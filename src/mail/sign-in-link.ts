@@ -7,6 +7,7 @@ import { mailDomain } from '#documents/issue/context';
 import { Installation } from '#people/audit-events';
 import { minuteOf } from '#text';
 import { messageOf, whyUnsendable } from './attempt.ts';
+import { EmailContent } from './email.ts';
 import { letterView } from './letter.ts';
 import { templatesOf } from './templates.ts';
 import { oneLine } from './text.ts';
@@ -39,15 +40,20 @@ async function mailLink(
   name: 'sign_in' | 'partner_sign_in',
   more: object,
 ): Promise<SentLink> {
-  const { environment, settings } = context;
   const reply = whyUnsendable(context, { to, cc: [] });
   if (reply !== undefined) return { outcome: 'deferred', reply };
-  const content = templatesOf(environment).render(name, {
+  const content = templatesOf(context.environment).render(name, {
     ...letterView(context),
     ...{ name: oneLine(to.name), url, until: minuteOf(expires_at), ...more },
   });
-  const messageId = `<sign-in.${randomUUID()}@${mailDomain(settings)}>`;
-  const { raw, envelope } = await messageOf(context, messageId, { to, cc: [], content, attachments: [] });
-  const transport = transportOf(environment);
-  return transport.send({ messageId, envelope, raw }).finally(() => transport.close());
+  return sendNow(context, 'sign-in', { to, content });
+}
+
+/** Sends an e-mail at once. `name` begins its Message-ID. */
+export async function sendNow(context: Installation, name: string, email: Pick<EmailContent, 'to' | 'content'>) {
+  const messageId = `<${name}.${randomUUID()}@${mailDomain(context.settings)}>`;
+  const { raw, envelope } = await messageOf(context, messageId, { ...email, cc: [], attachments: [] });
+  const transport = transportOf(context.environment);
+  const sent = await transport.send({ messageId, envelope, raw }).finally(() => transport.close());
+  return { ...sent, messageId, by: transport.name };
 }

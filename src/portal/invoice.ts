@@ -4,7 +4,6 @@ import { instructionsFor, sameInstructions } from '#config/instructions';
 import { Settings } from '#config/settings';
 import { Transaction } from '#database/transaction';
 import { InvoiceInCheckout } from '#delivery/checkouts/checkouts.sql';
-import { urlBehindPage } from '#delivery/payment-link';
 import { documentSnapshot } from '#documents/document';
 import { DocumentRow } from '#documents/documents.sql';
 import { daysOverdue } from '#documents/overdue';
@@ -266,7 +265,7 @@ function howToPay(parts: Parts): HowToPay {
   const { facts, presented, labels, moved } = parts;
   const [ach, wire] = [presented.ach, presented.wire].map((facts) => facts?.flatMap(pageFacts) ?? null);
   const hasDetails = Boolean(ach || wire);
-  const url = urlOf(parts);
+  const url = facts.processor_url ?? '';
   const { none } = readTemplate().labels.payment;
   return {
     ...{ url, ach: ach ?? null, wire: wire ?? null, creditorReference: presented.creditorReference },
@@ -275,19 +274,6 @@ function howToPay(parts: Parts): HowToPay {
     sameDetails: moved || facts.instructions === null ? '' : labels.same_details,
     ask: hasDetails || url !== '' || presented.reach === '' ? '' : fill(none, { contact: presented.reach }),
   };
-}
-
-/**
- * Of the processor's page for the current balance. A URL made here expires after the due date or today, whichever is
- * later.
- */
-function urlOf({ facts: { document, token, processor_url: made }, settings, environment, today, money }: Parts) {
-  if (made !== null || token === null) return made ?? '';
-  const { number, partner_id: partnerId, balance, due_on: due } = document;
-  const times = { dueOn: due ?? '', expiresAfter: due === null || due < today ? today : due };
-  return (
-    urlBehindPage(settings, environment, token, { ...{ number, partnerId, ...times }, amount: money(balance) }) ?? ''
-  );
 }
 
 /** A warning about changed bank details, as on the invoice: a common fraud changes them. */

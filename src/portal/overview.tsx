@@ -157,6 +157,15 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
 export const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem) =>
   document === 'invoice' && underWay.get(document_id)?.ordered_on == null;
 
+/** The payable items that the form names, or those of a currency. */
+export function payableItems(view: OpenView, fields: ReadonlyMap<string, string>) {
+  const [currency, chosen] = [fields.get('all'), chosenIn(fields)];
+  return view.items.filter(
+    (item) =>
+      isPayable(view, item) && (currency === undefined ? chosen.includes(item.number) : item.currency === currency),
+  );
+}
+
 /** The payable total of each currency that has several invoices. */
 function totalsOf(payable: readonly OpenItem[]): { total: Amount; count: number }[] {
   const currencies = [...new Set(payable.map(({ currency }) => currency))];

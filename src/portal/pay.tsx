@@ -10,7 +10,7 @@ import { refuse } from '#errors/refusals';
 import { ReceivedPayment, readReceived } from '#payments/payments.sql';
 import { CheckoutState, RefusedByProcessor, Unavailable } from '#processors/processor';
 import { Amount, capitalized, moneyText, plural } from '#values';
-import { chosenIn, isPayable, numberCell, OpenView, openScreen, readOpen } from './overview.tsx';
+import { chosenIn, numberCell, openScreen, payableItems, readOpen } from './overview.tsx';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
@@ -24,10 +24,10 @@ const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
 export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<string, string>): Promise<PartnerAnswer> {
   const { context, partnerId, place, request } = visit;
   const { database } = context;
-  const currency = fields.get('all');
   const chosen = chosenIn(fields);
-  const numbers =
-    currency === undefined ? chosen : payableOf(await database.reading((tx) => readOpen(tx, visit)), currency);
+  const numbers = fields.has('all')
+    ? payableItems(await database.reading((tx) => readOpen(tx, visit)), fields).map(({ number }) => number)
+    : chosen;
   const opened = await openCheckout(contextOf(visit), {
     ...{ partnerId, numbers },
     backTo: (reference) => `${place.origin}/place/payments/${reference}`,
@@ -37,9 +37,6 @@ export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<strin
   const view = await database.reading((tx) => readOpen(tx, visit));
   return { screen: openScreen(view, visit, { problem: opened.reason, chosen }), status: 422 };
 }
-
-const payableOf = (view: OpenView, currency: string): readonly string[] =>
-  view.items.filter((item) => item.currency === currency && isPayable(view, item)).map(({ number }) => number);
 
 type PaymentView = Readonly<{
   checkout: Checkout;

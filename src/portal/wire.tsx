@@ -11,20 +11,17 @@ import { AccountPayment, readHowToPay } from '#reports/account-payment';
 import { OpenItem } from '#reports/open-items.sql';
 import { Amount, plural } from '#values';
 import { pageFacts } from './invoice.ts';
-import { chosenIn, isPayable, numberCell, openScreen, readOpen } from './overview.tsx';
+import { chosenIn, isPayable, numberCell, openScreen, payableItems, readOpen } from './overview.tsx';
 import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 /** Leads to the page of the reference. Invoices without a common reference are refused above the form. */
 export async function wireInvoices(visit: PartnerVisit, fields: ReadonlyMap<string, string>): Promise<PartnerAnswer> {
-  const [currency, chosen] = [fields.get('all'), chosenIn(fields)];
+  const chosen = chosenIn(fields);
   return visit.context.database.reading(async (tx) => {
     const view = await readOpen(tx, visit);
-    const items = view.items.filter(
-      (item) =>
-        isPayable(view, item) && (currency === undefined ? chosen.includes(item.number) : item.currency === currency),
-    );
+    const items = payableItems(view, fields);
     const refused = (problem: string) => ({ screen: openScreen(view, visit, { problem, chosen }), status: 422 });
-    if (items.length === 0 || (currency === undefined && items.length < chosen.length))
+    if (items.length === 0 || (!fields.has('all') && items.length < chosen.length))
       return refused('Choose invoices that are open and not being paid.');
     if (items.some((each) => each.currency !== items[0]?.currency))
       return refused('Choose invoices of one currency for a wire.');

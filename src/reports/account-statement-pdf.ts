@@ -5,15 +5,17 @@
 import { Issuer } from '#config/settings';
 import { Locale, localeOf } from '#documents/locale';
 import { AddedFont, withAddedFonts } from '#documents/pdf/added-fonts';
-import { Canvas, Element, MeasuringCanvas, PdfCanvas } from '#documents/pdf/canvas';
+import { Canvas, MeasuringCanvas, PdfCanvas } from '#documents/pdf/canvas';
 import { addresseeLines, issuerNames, paperSize } from '#documents/pdf/content';
 import { drawAddressee, drawHeadline, drawNames } from '#documents/pdf/letterhead';
+import { COLUMN_GAP, Place } from '#documents/pdf/line-columns';
+import { Cell, drawColumnHeadings, drawRow, headingCell, rowHeight } from '#documents/pdf/line-table';
 import { noticePart } from '#documents/pdf/notice-panel';
 import { PageLayout } from '#documents/pdf/page';
 import { drawBankDetails } from '#documents/pdf/payment';
 import { cardsOf, webAddress } from '#documents/pdf/payment-content';
 import { fill, readTemplate } from '#documents/pdf/template';
-import { printable, shortened } from '#documents/pdf/text';
+import { printable } from '#documents/pdf/text';
 import { Column } from '#documents/pdf/text-column';
 import { bankDetails } from '#documents/present';
 import { addressText, instructionsText, NamedText } from '#documents/printable';
@@ -38,12 +40,10 @@ type StatementToRender = Readonly<{
   fonts?: readonly AddedFont[] | undefined;
 }>;
 
-const ROW_PADDING = 3.4;
-const COLUMN_GAP = 12;
+const AFTER_HEADING = 3.4;
 const BEFORE_TABLE = 16;
 const AFTER_NOTICE = 14;
 const BEFORE_NOTE = 8;
-const STRONG_RULE = 0.9;
 
 type TableColumn = Readonly<{
   heading: string;
@@ -278,71 +278,39 @@ const movement = (labels: PageLayout['labels']['account'], line: ActivityLine) =
 
 // --- Tables ---
 
-/** Draws a heading and a table whose rows are never split. The column names repeat on each page. */
+/** Draws a heading and a table. The column names repeat on each page. */
 function drawTable(layout: PageLayout, title: string, columns: readonly TableColumn[], rows: readonly TableRow[]) {
   const heading = { style: layout.style('heading'), text: title };
-  const padding = layout.space(ROW_PADDING);
-  const height = layout.style('cell').leading + 2 * padding;
+  const after = heading.style.leading + layout.space(AFTER_HEADING);
   layout.y += layout.space(BEFORE_TABLE);
-  layout.keepTogether(heading.style.leading + padding + 3 * height);
+  layout.keepTogether(after + 3 * rowHeight(layout));
   layout.content(layout.open(layout.root, 'H2'), () => layout.text(heading, layout.left, layout.y));
-  layout.y += heading.style.leading + padding;
+  layout.y += after;
+  const places = placesOf(layout, columns);
+  const headings = columns.map(({ heading: text, align }, at) => headingCell(layout, text, places[at] as Place, align));
   const table = layout.open(layout.root, 'Table');
-  drawHeadings(layout, columns, height, layout.open(layout.open(table, 'THead'), 'TR'));
+  drawColumnHeadings({ layout, headings }, layout.open(layout.open(table, 'THead'), 'TR'));
   const body = layout.open(table, 'TBody');
-  for (const row of rows) {
-    if (height > layout.room) {
-      layout.newPage();
-      drawHeadings(layout, columns, height);
-    }
-    const element = layout.open(body, 'TR');
-    const style = layout.style(row.strong ? 'cell_strong' : 'cell');
-    eachCell(layout, columns, (column, index, x, width) => {
-      const text = row.cells[index] ?? '';
-      const cell = index === 0 ? layout.open(element, 'TH', { scope: 'Row' }) : layout.open(element, 'TD');
-      if (text === '') return;
-      const link = index === 0 ? row.link : undefined;
-      const run = shortened({ style: link ? { ...style, color: 'accent' } : style, text }, width, layout.measure);
-      const drawText = () =>
-        column.align === 'left'
-          ? layout.text(run, x, layout.y + padding)
-          : layout.textTo(run, x + width, layout.y + padding);
-      if (link === undefined) layout.content(cell, drawText);
-      else layout.link(cell, { x, y: layout.y, width: layout.measure(run), height }, { ...link, draw: drawText });
+  for (const { cells, strong, link } of rows) {
+    const style = layout.style(strong ? 'cell_strong' : 'cell');
+    const drawn = headings.map(({ place, align }, at): Cell => {
+      const isFirst = at === 0;
+      const own = isFirst && link ? { ...style, color: 'accent' as const } : style;
+      return {
+        ...(isFirst ? { tag: 'TH', scope: 'Row', link } : { tag: 'TD' }),
+        ...{ place, align, lines: layout.lines(cells[at] ?? '', own, place.width) },
+      };
     });
-    layout.y += height;
-    layout.rule(layout.left, layout.y, layout.width);
+    drawRow({ layout, headings }, body, drawn);
   }
 }
 
-/**
- * Draws the headings in the given row. If no row is given, the headings are decoration, repeated at the top of a page.
- */
-function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element) {
-  const padding = layout.space(ROW_PADDING);
-  layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
-  const style = layout.style('column');
-  eachCell(layout, columns, ({ heading, align }, _, x, width) => {
-    const run = shortened({ style, text: heading }, width, layout.measure);
-    const draw = () =>
-      align === 'left' ? layout.text(run, x, layout.y + padding) : layout.textTo(run, x + width, layout.y + padding);
-    if (row === undefined) layout.artifact(draw, 'Pagination');
-    else layout.content(layout.open(row, 'TH', { scope: 'Column' }), draw);
-  });
-  layout.y += height;
-  layout.rule(layout.left, layout.y, layout.width);
-}
-
-function eachCell(
-  layout: PageLayout,
-  columns: readonly TableColumn[],
-  draw: (column: TableColumn, index: number, x: number, width: number) => void,
-) {
+function placesOf(layout: PageLayout, columns: readonly TableColumn[]) {
   const room = layout.width - COLUMN_GAP * (columns.length - 1);
   let x = layout.left;
-  columns.forEach((column, index) => {
-    const width = room * column.width;
-    draw(column, index, x, width);
-    x += width + COLUMN_GAP;
+  return columns.map((column): Place => {
+    const place = { x, width: room * column.width };
+    x += place.width + COLUMN_GAP;
+    return place;
   });
 }

@@ -22,8 +22,7 @@ import { ActivePartner, readActivePartners, recordedOtherwise } from '#partners/
 import { Installation } from '#people/audit-events';
 import { changeText } from '#people/field-changes';
 import { proposedByFiles } from '#people/settings-in-force';
-import { OpenProvider } from '#processors/links/provider';
-import { openProvider } from '#processors/links/providers';
+import { linksOf, ProcessorLinks } from '#processors/links/providers';
 import { Remedy, toDo, toRun } from '#remedy';
 import { readAccountCursors } from '#splits/accounts.sql';
 import { lastDay, Month, monthOf } from '#values';
@@ -58,18 +57,17 @@ export async function readReadiness(
     byCurrency.set(currency, [...(byCurrency.get(currency) ?? []), partner_id]);
   }
   const currencies = [...byCurrency].sort(([one], [other]) => (one < other ? -1 : 1));
-  const provider = openProvider(settings.payment_link, environment);
-  const { limits } = provider;
+  const links = linksOf(settings.payment_link, environment);
   return {
     missing: [
       ...settingsGaps(settings, await recordedOtherwise(tx, settings), await readRecognition(tx)),
       ...approvalGaps(settings, environment, await readApprovers(tx, { partnerIds: null, besides: null })),
       ...adoptionGaps({ environment, settings }),
       ...proxyGaps(environment, settings),
-      ...environmentGaps(environment, provider),
+      ...environmentGaps(environment, links),
       ...templateGaps(environment, settings),
       ...currencies.flatMap(([currency, ids]) =>
-        currencyGaps(settings, provider, currency).map(
+        currencyGaps(settings, links, currency).map(
           (needs): Gap => ({ scope: 'currency', id: currency, needs, partners: ids }),
         ),
       ),
@@ -79,7 +77,7 @@ export async function readReadiness(
       ...accountGaps(environment, await readAccountCursors(tx, environment.now().toISO())),
     ],
     link_limits:
-      limits === undefined ? {} : Object.fromEntries(currencies.map(([currency]) => [currency, limits(currency)])),
+      links === undefined ? {} : Object.fromEntries(currencies.map(([currency]) => [currency, links.limits(currency)])),
     premium_taxes_not_calculated: partners
       .filter(({ policies }) => policies.some(({ kind }) => kind === 'insurance'))
       .map(({ partner_id }) => partner_id),
@@ -144,7 +142,7 @@ function proxyGaps({ name }: Environment, { public_url: url, http }: Settings): 
   return [{ scope: 'settings', id: 'http.trust_proxy', needs }];
 }
 
-function environmentGaps({ smtpUrl, logKey }: Environment, { missing }: OpenProvider) {
+function environmentGaps({ smtpUrl, logKey }: Environment, links: ProcessorLinks | undefined) {
   const gaps: Gap[] = [];
   if (smtpUrl === undefined) {
     gaps.push({ scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' });
@@ -153,6 +151,7 @@ function environmentGaps({ smtpUrl, logKey }: Environment, { missing }: OpenProv
     const needs = 'a key that signs checkpoints: without one, anyone who can write to the database can make them';
     gaps.push({ scope: 'environment', id: LOG_SIGNING_KEY_FILE, needs });
   }
+  const missing = links?.missing;
   if (missing !== undefined) gaps.push({ scope: 'environment', id: missing.variable, needs: missing.what });
   return gaps;
 }
@@ -173,13 +172,13 @@ function templateGaps(environment: Environment, settings: Settings): Gap[] {
   }
 }
 
-function currencyGaps(settings: Settings, provider: OpenProvider, currency: string) {
+function currencyGaps(settings: Settings, links: ProcessorLinks | undefined, currency: string) {
   const needs: string[] = [];
   const instructions = instructionsFor(settings, currency);
   if (instructions === undefined) needs.push('payment instructions');
   else if (instructions.wire === undefined) needs.push('wire instructions');
   else if (currency === 'USD' && instructions.ach === undefined) needs.push('ACH instructions');
-  const problem = provider.currencyProblem?.(currency);
+  const problem = links?.currencyProblem(currency);
   if (problem !== undefined) needs.push(problem);
   return needs;
 }

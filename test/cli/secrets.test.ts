@@ -58,7 +58,6 @@ beforeAll(async () => {
     STRIPE_SECRET_KEY_acct_1: `sk_test_${secret('Connected')}`,
     STRIPE_WEBHOOK_SECRET: secret('Webhook'),
     STRIPE_WEBHOOK_SECRET_acct_1: secret('ConnectedWebhook'),
-    PAYMENT_LINK_SECRET: secret('Link'),
     WEBHOOK_SIGNING_KEY: secret('Signing'),
     LOG_SIGNING_KEY: logPem,
     DKIM_PRIVATE_KEY: rsa.toString(),
@@ -178,7 +177,6 @@ test.each([
   ['STRIPE_WEBHOOK_SECRET_acct_1', () => secret('Webhook')],
   ['LOG_SIGNING_KEY', () => logPem.replace('PRIVATE', 'PUBLIC')],
   ['DKIM_PRIVATE_KEY', () => rsa.toString().replace('PRIVATE', 'PUBLIC')],
-  ['PAYMENT_LINK_SECRET', () => 'plantedShort'],
   ['WEBHOOK_SIGNING_KEY', () => 'plantedShort'],
 ])('a wrong %s is refused and not repeated', async (variable, value) => {
   const ran = await run(['status'], { [variable]: value() });

@@ -5,8 +5,6 @@ import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Instructions } from '../../src/config/instructions.ts';
 import { settingsSchema } from '../../src/config/settings.ts';
-import { documentSnapshot } from '../../src/documents/document.ts';
-import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { readInvoice } from '../../src/portal/invoice.ts';
 import { startOver } from '../close/start-over.ts';
 import { adopt } from '../support/adopting.ts';
@@ -97,19 +95,6 @@ test('a setting asks for it in another currency, and payers are not warned of ch
   expect((await mail(await invoiced('GBP', '2026-09'))).text).toMatch(/bank details have changed/i);
   const { checks } = await world.verify();
   expect(checks.filter(({ differences }) => differences.length > 0)).toEqual([]);
-});
-
-test('a document that an earlier version of the renderer drew has none', async () => {
-  instruct({ EUR: euro });
-  await invoiced('EUR');
-  const [row] = await world.database.reading((tx) => readDocuments(tx, {}));
-  if (row === undefined) throw new Error('there is no document');
-  const drawn = (renderer_version: number | null) =>
-    documentSnapshot(
-      { ...row, renderer_version },
-      { paymentLink: null, instructions: euro, instructionsChanged: false },
-    ).creditor_reference;
-  expect([drawn(3), drawn(4), drawn(null)]).toEqual([null, 'RF94INV2026000001', 'RF94INV2026000001']);
 });
 
 test('the setting is a part of the wire instructions of a currency', () => {

@@ -7,10 +7,10 @@ import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { recordPdfs } from '../../src/delivery/documents.sql.ts';
-import { librariesByVersion } from '../../src/delivery/pdf-renderer-pool.ts';
+import { currentRenderer } from '../../src/delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../../src/documents/document.ts';
 import { readDocuments, readPdf } from '../../src/documents/documents.sql.ts';
-import { RENDERER_VERSION, renderDocument } from '../../src/documents/pdf/render.ts';
+import { renderDocument } from '../../src/documents/pdf/render.ts';
 import { renderVoidCopy } from '../../src/documents/void-copy.ts';
 import { startOver } from '../close/start-over.ts';
 import { pngLogo } from '../support/logos.ts';
@@ -111,7 +111,7 @@ async function keepPdf(rendererVersion: number, libraries: Readonly<Record<strin
     const [row] = await readDocuments(tx, {});
     if (row === undefined) throw new Error('no document');
     const snapshot = documentSnapshot(row, { paymentLink: null, instructions: null, instructionsChanged: false });
-    const rendered = pdf ?? (await renderDocument(snapshot, { version: rendererVersion }));
+    const rendered = pdf ?? (await renderDocument(snapshot));
     await recordPdfs(tx, [
       {
         documentId: row.document_id,
@@ -129,17 +129,13 @@ async function keepPdf(rendererVersion: number, libraries: Readonly<Record<strin
 
 test('a document of this renderer version is rendered again to the same bytes', async () => {
   await closeJuly();
-  await keepPdf(RENDERER_VERSION, librariesByVersion[RENDERER_VERSION] as Record<string, string>);
+  await keepPdf(currentRenderer.version, currentRenderer.libraries);
   expect(await differences()).toEqual([]);
 });
 
 test('a PDF that its version would have rendered differently is found', async () => {
   await closeJuly();
-  await keepPdf(
-    RENDERER_VERSION,
-    librariesByVersion[RENDERER_VERSION] as Record<string, string>,
-    Buffer.from('%PDF-1.7 and something else'),
-  );
+  await keepPdf(currentRenderer.version, currentRenderer.libraries, Buffer.from('%PDF-1.7 and something else'));
   expect(await differences()).toEqual([
     { subject: 'INV-2026-000001', detail: 'rendering its snapshot again gives another PDF' },
   ]);
@@ -147,11 +143,7 @@ test('a PDF that its version would have rendered differently is found', async ()
 
 test('a PDF of a later program or of other libraries is checked only by its hash', async () => {
   await closeJuly();
-  await keepPdf(
-    99,
-    librariesByVersion[RENDERER_VERSION] as Record<string, string>,
-    Buffer.from('%PDF-1.7 of the future'),
-  );
+  await keepPdf(99, currentRenderer.libraries, Buffer.from('%PDF-1.7 of the future'));
   expect(await differences()).toEqual([]);
 });
 

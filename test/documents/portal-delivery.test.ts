@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { invoiceDelivered } from '../../src/actions/invoice/delivered.ts';
 import { runAction } from '../../src/actions/run.ts';
-import { countDeliveries, countNeedingAttention } from '../../src/mail/outbox.sql.ts';
+import { countDeliveries, nameNeedingAttention } from '../../src/mail/outbox.sql.ts';
 import { refusalOf } from '../close/refusal.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -27,7 +27,7 @@ const deliver = (on = '2026-08-01', reference = 'UP-7') =>
 const counts = () =>
   world.database.reading(async (tx) => ({
     ...(await countDeliveries(tx)),
-    attention: await countNeedingAttention(tx),
+    attention: await nameNeedingAttention(tx),
   }));
 
 test('its queued e-mail is withdrawn with the reason, and the document counts as delivered', async () => {
@@ -40,7 +40,7 @@ test('its queued e-mail is withdrawn with the reason, and the document counts as
   ]);
   await world.deliver();
   expect(server.mails).toEqual([]);
-  expect(await counts()).toMatchObject({ sent: 1, pending: 0, held: 0, attention: { documents: 0 } });
+  expect(await counts()).toMatchObject({ sent: 1, pending: 0, held: 0, attention: { documents: [] } });
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'portal' } });
   expect(await story(world, INV_1)).toContainEqual([
     'portal_delivered',

@@ -68,33 +68,3 @@ test('after a partial payment or credit the old link has no button, until a link
   expect(text).toContain(`href="${url}"`);
   expect(text).toContain('USD 70.00');
 });
-
-test('with a template the button leads to the signed link over the balance, for as long from the visit as from the due date', async () => {
-  const payment_link: World['settings']['payment_link'] = {
-    provider: 'template',
-    printed_url: 'page',
-    template: 'https://pay.example/{number}?amount={amount}&expires={expires}',
-    signature_parameter: 'signature',
-    expires_days: 1,
-  };
-  const linkSecret = '0123456789abcdef0123456789abcdef';
-  const own = await serveWorld({
-    ...world,
-    settings: { ...world.settings, payment_link },
-    environment: { ...world.environment, linkSecret },
-  });
-  try {
-    await world.sql(
-      `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
-       SELECT document_id, 2, 'amount_changed', now() FROM documents WHERE number = $1`,
-      [NUMBER],
-    );
-    const { text } = await ask(`${own.url}${path}`);
-    const [, amount, expires] =
-      /pay\.example\/INV-2026-000001\?amount=([\d.]+)&amp;expires=(\d+)&amp;/.exec(text) ?? [];
-    expect(amount).toBe('70.00');
-    expect(Number(expires)).toBeGreaterThan(Date.parse('2026-08-31T00:00:00Z') / 1000);
-  } finally {
-    await own.end();
-  }
-});

@@ -35,7 +35,6 @@ const OWN_VARIABLES = [
   'RECKONER_FAILPOINT',
   'STRIPE_SECRET_KEY',
   'STRIPE_API_BASE',
-  'PAYMENT_LINK_SECRET',
 ];
 
 function environmentWith(own: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {

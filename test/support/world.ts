@@ -141,7 +141,6 @@ async function makePlace(template: string, environment: Environment['name'], fre
       stripeKey: undefined,
       connectedKeys: new Map(),
       stripeBase: undefined,
-      linkSecret: undefined,
       stripeWebhookSecrets: new Map(),
       logKey: undefined,
       now: () => place.now,

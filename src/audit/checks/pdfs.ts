@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { Instructions } from '#config/instructions';
 import { query, queryingValue, Transaction } from '#database/transaction';
-import { librariesByVersion, PdfRendererPool } from '#delivery/pdf-renderer-pool';
+import { currentRenderer, PdfRendererPool } from '#delivery/pdf-renderer-pool';
 import { documentSnapshot } from '#documents/document';
 import { DocumentRow, readDocuments } from '#documents/documents.sql';
 import { AddedFont } from '#documents/pdf/added-fonts';
@@ -17,8 +17,8 @@ type StoredPdf = Readonly<{
   pdf: Buffer;
   instructions: Instructions | null;
   instructions_changed: boolean;
-  renderer_version: number;
-  same_libraries: boolean;
+  /** Whether this program's renderer and libraries rendered it. */
+  same_renderer: boolean;
   /** Whether the contact was erased, whom the PDF names. */
   contact_erased: boolean;
   /** The SHA-256 of each added font that was used to render the PDF. */
@@ -68,9 +68,7 @@ function readPdfsAfter(tx: Transaction, after: number, month: string | null): Pr
   return query(
     tx,
     `SELECT w.document_id, w.sha256, w.pdf, v.content AS instructions, w.instructions_changed,
-            w.renderer_version,
-            -- False for a renderer version that this program does not know.
-            coalesce(w.libraries - 'fonts' = :libraries::jsonb -> w.renderer_version::text, false) AS same_libraries,
+            w.renderer_version = :version AND w.libraries - 'fonts' = :libraries::jsonb AS same_renderer,
             is_erased(d.contact_name) AS contact_erased,
             coalesce(string_to_array(w.libraries->>'fonts', ' '), '{}') AS font_hashes,
             CASE d.e_invoice WHEN 'facturx' THEN x.xml END AS embedded
@@ -80,7 +78,7 @@ function readPdfsAfter(tx: Transaction, after: number, month: string | null): Pr
      LEFT JOIN document_e_invoices x ON x.document_id = w.document_id
      WHERE w.document_id > :after AND ${inMonth('d.month')}
      ORDER BY w.document_id LIMIT :batch`,
-    { after, month, batch: BATCH, libraries: JSON.stringify(librariesByVersion) },
+    { after, month, batch: BATCH, ...currentRenderer },
   );
 }
 
@@ -99,16 +97,16 @@ async function compare(
     return { subject: document.number, detail: `its PDF hashes to ${sha256}, recorded as ${stored.sha256}` };
   }
   const fonts = stored.font_hashes.flatMap((hash) => fontsByHash.get(hash) ?? []);
-  // A PDF rendered with other libraries or fonts, or by a later version, can't be reproduced. The hash of such a PDF is
+  // A PDF rendered with other libraries or fonts, or by another version, can't be reproduced. The hash of such a PDF is
   // still checked.
-  if (stored.contact_erased || !stored.same_libraries || fonts.length < stored.font_hashes.length) return undefined;
+  if (stored.contact_erased || !stored.same_renderer || fonts.length < stored.font_hashes.length) return undefined;
   const again = await renderer.render(
     documentSnapshot(document, {
       paymentLink: document.printed_link,
       instructions: stored.instructions,
       instructionsChanged: stored.instructions_changed,
     }),
-    { version: stored.renderer_version, fonts, eInvoice: stored.embedded ?? undefined },
+    { fonts, eInvoice: stored.embedded ?? undefined },
   );
   return again.equals(stored.pdf)
     ? undefined

@@ -19,7 +19,7 @@ import { RETRIED, RetryRequest } from '#delivery/retry-emails';
 import { answerLateRequests } from '#http/late-requests';
 import { openLog } from '#log';
 import { EmailResult } from '#mail/outbox';
-import { countDeliveries, countNeedingAttention } from '#mail/outbox.sql';
+import { countDeliveries, nameNeedingAttention } from '#mail/outbox.sql';
 import { deliverAll, deliverAllForever } from '#month-end/month-end';
 import { plural } from '#text';
 
@@ -75,7 +75,7 @@ async function deliver(output: Output, options: DeliverOptions) {
       }
       const [deliveries, needing] = await context.database.reading(async (tx) => [
         await countDeliveries(tx),
-        await countNeedingAttention(tx),
+        await nameNeedingAttention(tx),
       ]);
       const { sent, pending, held, failed, uncertain } = deliveries;
       output.print(
@@ -90,10 +90,10 @@ async function deliver(output: Output, options: DeliverOptions) {
           describeOthers(others) +
           (webhooks.sent > 0 ? `\nSent to webhooks: ${plural(webhooks.sent, 'event')}.` : '') +
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
-          (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
+          (needing.documents.length > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
       // A stopped worker does not exit with 4, because `status` and `watch` report the problem.
-      return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
+      return needing.documents.length > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
     { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },
   );

@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import Handlebars from 'handlebars';
 import { CommandContext, Definition, EXIT, printable, reading, refuse } from '#cli/command';
-import { mailDomain } from '#documents/issue/context';
-import { messageOf } from '#mail/attempt';
 import { DkimRecord, dkimRecord } from '#mail/dkim';
 import { refuseRecipient } from '#mail/sandbox';
-import { transportOf } from '#mail/transport';
+import { sendNow } from '#mail/sign-in-link';
 
 export const define: Definition = (group, action) => {
   group
@@ -28,17 +25,13 @@ async function mailTest(context: CommandContext, address: string) {
   if (settings.mail_from === '') throw refuse('argument_invalid', NO_SENDER);
   const at = environment.now().toISO();
   const text = `This is a test of ${settings.issuer.legal_name}'s billing system, sent at ${at}. No action is needed.\n`;
-  const messageId = `<test.${randomUUID()}@${mailDomain(settings)}>`;
   const content = { subject: 'Test e-mail', text, html: `<p>${Handlebars.escapeExpression(text)}</p>` };
-  const message = { to: { name: '', address }, cc: [], content, attachments: [] };
-  const { raw, envelope } = await messageOf(context, messageId, message);
-  const transport = transportOf(environment);
-  const { outcome, reply } = await transport.send({ messageId, envelope, raw }).finally(() => transport.close());
+  const { messageId, by, outcome, reply } = await sendNow(context, 'test', { to: { name: '', address }, content });
   const dkim = dkimRecord({ environment, settings });
-  const sent = { to: address, from: settings.mail_from, by: transport.name, outcome, reply, message_id: messageId };
+  const sent = { to: address, from: settings.mail_from, by, outcome, reply, message_id: messageId };
   output.print({ ...sent, dkim: dkim && { ...dkim } }, () =>
     [
-      `${outcome === 'sent' ? 'Sent' : `Not sent (${outcome})`} to ${address} by ${transport.name}: ${printable(reply)}`,
+      `${outcome === 'sent' ? 'Sent' : `Not sent (${outcome})`} to ${address} by ${by}: ${printable(reply)}`,
       dkim === null ? 'E-mails are not signed: DKIM_PRIVATE_KEY_FILE is not set.' : describeDkim(dkim),
     ].join('\n'),
   );

@@ -33,11 +33,11 @@ export function lackingOf(demand: Demand): Lack[] {
     ...buyerLacks(parties, format, categories),
     ...(format === 'ubl' ? peppolLacks(parties, currency) : []),
     ...(demand.hasAccount ? [] : [lack('settings.json', `instructions.${currency}.wire`, 'BG-17')]),
+    ...((minorDigits(currency) ?? 0) > 2 ? [lack('partners.json', `e_invoice none: ${TWO_DECIMALS}`, 'BT-5')] : []),
   ];
 }
 
-/** EN 16931 allows at most two decimals in amounts. */
-export const isCurrencyOfEInvoices = (currency: string) => (minorDigits(currency) ?? 0) <= 2;
+const TWO_DECIMALS = 'EN 16931 has two decimals, and its currency has more';
 
 const lack = (file: Lack['file'], field: string, term: string) => ({ file, field, term });
 

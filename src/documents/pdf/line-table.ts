@@ -1,6 +1,9 @@
-/** Draws the table of lines: the sales of each month, and the steps from the total to the amount due. */
+/**
+ * Draws the table of lines: the sales of each month, and the steps from the total to the amount due. Adjustments and
+ * account statements draw their tables with the same rows and headings.
+ */
 import { Element } from './canvas.ts';
-import { Section, Step, Sums, Table, TableLine } from './content.ts';
+import { Step, Sums, Table, TableLine } from './content.ts';
 import { COLUMN_GAP, Columns, layOutColumns, Place } from './line-columns.ts';
 import { PageLayout } from './page.ts';
 import { Style } from './template.ts';
@@ -17,19 +20,25 @@ const TOTAL_GAP = 18;
 /** The width of the steps to the amount due, below the amounts, as a fraction. */
 const STEPS_WIDTH = 0.5;
 
-type Cell = Readonly<{
+export type Cell = Readonly<{
   tag: 'TH' | 'TD';
   scope?: 'Row' | 'Column';
   place: Place;
   lines: readonly Line[];
   align: 'left' | 'right';
+  link?: Readonly<{ url: string; says: string }> | undefined;
 }>;
 
-type Drawing = Readonly<{
+/** A table that continues on further pages, where its headings repeat. */
+type TableDrawing = Readonly<{
   layout: PageLayout;
-  columns: Columns;
   headings: readonly Cell[];
 }>;
+
+type Drawing = TableDrawing &
+  Readonly<{
+    columns: Columns;
+  }>;
 
 export function drawLines(layout: PageLayout, table: Table) {
   const { sections, total, steps } = table;
@@ -47,9 +56,9 @@ export function drawLines(layout: PageLayout, table: Table) {
     for (const line of section.lines) {
       // The last line stays with the totals, so that they are never alone on a page.
       const company = isLast && line === section.lines.at(-1) ? closing : 0;
-      drawRow(drawing, body, lineCells(drawing, line), section, company);
+      drawRow(drawing, body, lineCells(drawing, line), section.continued, company);
     }
-    if (sections.length > 1) drawSubtotal(drawing, body, section);
+    if (sections.length > 1) drawSubtotal(drawing, body, section.subtotal, section.continued);
   }
   drawTotals(drawing, layout.open(element, 'TFoot'), total, steps);
 }
@@ -72,27 +81,27 @@ function drawHeading({ layout, headings }: Drawing, { heading: text, note }: Tab
 
 function headingCells(layout: PageLayout, columns: Columns): Cell[] {
   const labels = layout.labels.lines;
-  const style = layout.style('column');
-  const cell = (text: string, place: Place, align: Cell['align']): Cell => ({
-    tag: 'TH',
-    scope: 'Column',
-    place,
-    align,
-    lines: layout.lines(text, style, place.width),
-  });
   return [
-    cell(labels.policy, columns.policy, 'left'),
-    cell(labels.what, columns.what, 'left'),
-    cell(labels.count, columns.count, 'right'),
-    ...columns.amounts.map((column) => cell(column.heading, column, 'right')),
+    headingCell(layout, labels.policy, columns.policy, 'left'),
+    headingCell(layout, labels.what, columns.what, 'left'),
+    headingCell(layout, labels.count, columns.count, 'right'),
+    ...columns.amounts.map((column) => headingCell(layout, column.heading, column, 'right')),
   ];
 }
+
+export const headingCell = (layout: PageLayout, text: string, place: Place, align: Cell['align']): Cell => ({
+  tag: 'TH',
+  scope: 'Column',
+  place,
+  align,
+  lines: layout.lines(text, layout.style('column'), place.width),
+});
 
 const headerHeight = (layout: PageLayout, headings: readonly Cell[]) =>
   Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(HEADER_SPACE);
 
 /** Draws column headings in the given row; without one, they are decoration, repeated at the top of a page. */
-function drawColumnHeadings({ layout, headings }: Drawing, row?: Element) {
+export function drawColumnHeadings({ layout, headings }: TableDrawing, row?: Element) {
   const height = headerHeight(layout, headings);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
   for (const cell of headings) {
@@ -123,7 +132,7 @@ function drawSectionHeading(drawing: Drawing, body: Element, heading: string) {
 // --- Rows ---
 
 const linesHeight = (lines: readonly Line[]) => lines.reduce((total, line) => total + line.leading, 0);
-const rowHeight = (layout: PageLayout) => layout.style('cell').leading + 2 * layout.space(ROW_PADDING);
+export const rowHeight = (layout: PageLayout) => layout.style('cell').leading + 2 * layout.space(ROW_PADDING);
 
 function numberCell(layout: PageLayout, text: string, place: Place, style: Style): Cell {
   const run = { text, style };
@@ -157,8 +166,8 @@ function lineCells(drawing: Drawing, { policy, what, count, amounts }: TableLine
   ];
 }
 
-/** Kept on one page unless it is higher than a page. */
-function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], section: Section, company: number) {
+/** Kept on one page, with as much below it as `company`, unless it is higher than a page. */
+export function drawRow(drawing: TableDrawing, body: Element, cells: readonly Cell[], continued = '', company = 0) {
   const { layout } = drawing;
   const row = layout.open(body, 'TR');
   const elements = cells.map((cell) => ({
@@ -166,17 +175,22 @@ function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], sectio
     element: layout.open(row, cell.tag, cell.scope === undefined ? {} : { scope: cell.scope }),
   }));
   const height = Math.max(...cells.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(ROW_PADDING);
-  breakBefore(drawing, height + company, section);
+  breakBefore(drawing, height + company, continued);
   const count = Math.max(...cells.map((cell) => cell.lines.length));
-  const leading = layout.style('cell').leading;
+  const leading = Math.max(...cells.flatMap(({ lines }) => lines.map((line) => line.leading)));
   let from = 0;
   while (from < count) {
-    if (from > 0) breakPage(drawing, section);
+    if (from > 0) breakPage(drawing, continued);
     const to = Math.min(count, from + Math.max(1, Math.floor((layout.room - 2 * layout.space(ROW_PADDING)) / leading)));
     const top = layout.y + layout.space(ROW_PADDING);
     for (const { cell, element } of elements) {
       const lines = cell.lines.slice(from, to);
-      if (lines.length > 0) layout.content(element, () => drawCell(layout, cell, lines, top));
+      const draw = () => drawCell(layout, cell, lines, top);
+      if (lines.length > 0 && cell.link === undefined) layout.content(element, draw);
+      else if (lines.length > 0 && cell.link !== undefined) {
+        const width = Math.max(...lines.map((line) => line.width));
+        layout.link(element, { x: cell.place.x, y: top, width, height: linesHeight(lines) }, { ...cell.link, draw });
+      }
     }
     layout.y = top + (to - from) * leading + layout.space(ROW_PADDING);
     from = to;
@@ -194,19 +208,19 @@ function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: n
 }
 
 /** Starts a new page with the column headings if this height does not fit. */
-function breakBefore(drawing: Drawing, height: number, section?: Section) {
+function breakBefore(drawing: TableDrawing, height: number, continued?: string) {
   const { layout, headings } = drawing;
   const fitsElsewhere = height + headerHeight(layout, headings) <= layout.fullRoom;
-  if (height > layout.room && fitsElsewhere) breakPage(drawing, section);
+  if (height > layout.room && fitsElsewhere) breakPage(drawing, continued);
 }
 
-function breakPage(drawing: Drawing, section?: Section) {
+function breakPage(drawing: TableDrawing, continued = '') {
   const { layout } = drawing;
   layout.newPage();
   drawColumnHeadings(drawing);
-  if (section === undefined || section.continued === '') return;
+  if (continued === '') return;
   layout.y += layout.space(SECTION_SPACE);
-  const run = { style: layout.style('section'), text: section.continued };
+  const run = { style: layout.style('section'), text: continued };
   layout.artifact(() => layout.text(run, layout.left, layout.y), 'Pagination');
   layout.y += run.style.leading + layout.space(ROW_PADDING);
 }
@@ -231,10 +245,10 @@ function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums) {
   layout.y = top + style.leading + layout.space(ROW_PADDING);
 }
 
-function drawSubtotal(drawing: Drawing, body: Element, section: Section) {
+function drawSubtotal(drawing: Drawing, body: Element, subtotal: Sums, continued: string) {
   const { layout } = drawing;
-  breakBefore(drawing, rowHeight(layout), section);
-  drawSums(drawing, body, section.subtotal);
+  breakBefore(drawing, rowHeight(layout), continued);
+  drawSums(drawing, body, subtotal);
   layout.rule(layout.left, layout.y, layout.width);
 }
 

@@ -14,10 +14,8 @@ import { PageLayout } from './page.ts';
 import { drawPayment } from './payment.ts';
 import { readTemplate } from './template.ts';
 import { Column } from './text-column.ts';
-import { printsCreditorReference, RENDERER_VERSION, refuseUnknownVersion } from './version.ts';
 
 export { unprintable } from './text.ts';
-export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
 
 const BEFORE_NOTE = 12;
 const AFTER_NOTICE = 14;
@@ -27,8 +25,6 @@ const LONG_TABLE = 24;
 const SPACINGS = [1, 0.75, 0.6, 0.45] as const;
 
 export type RenderOptions = Readonly<{
-  /** That of the document; for a new one, the current version. */
-  version?: number | undefined;
   fonts?: readonly AddedFont[] | undefined;
   /** Renders the void copy, marked as void on each page and without a way to pay. */
   void?: VoidMark | undefined;
@@ -37,10 +33,7 @@ export type RenderOptions = Readonly<{
 }>;
 
 export async function renderDocument(snapshot: DocumentSnapshot, options: RenderOptions = {}): Promise<Buffer> {
-  const version = options.version ?? RENDERER_VERSION;
-  refuseUnknownVersion(version);
-  const drawn = printsCreditorReference(version) ? snapshot : { ...snapshot, creditor_reference: null };
-  const draw = () => drawContent(contentOf(drawn, options.void), options.eInvoice);
+  const draw = () => drawContent(contentOf(snapshot, options.void), options.eInvoice);
   return withAddedFonts(options.fonts ?? [], draw).finish();
 }
 

@@ -92,7 +92,6 @@ function accountView(statement: AccountStatement, account: CurrencyAccount, pay:
     currency,
     balance: amount(closing),
     due: balance.isPositive(),
-    opening: amount(account.opening),
     overdue: balance.isPositive() && overdueOf(account).isPositive() ? locale.amount(overdueOf(account)) : '',
     favor: balance.isNegative() ? locale.amount(balance.negated()) : '',
     aging: BUCKETS.filter((name) => Number(account.aging[name]) !== 0).map((name) => ({

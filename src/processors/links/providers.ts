@@ -1,27 +1,23 @@
+/**
+ * The setting `payment_link`: the processor that makes the links behind our own payment page, if any. A processor's
+ * links are one entry in the list.
+ */
 import { z } from 'zod';
 import { stripePaymentLinks } from '#processors/stripe/payment-link-provider';
-import { none } from './none.ts';
-import { page } from './page.ts';
-import { LinkSecrets, PaymentLinkProvider } from './provider.ts';
-import { template } from './template.ts';
 
-const PROVIDERS = [page, stripePaymentLinks, template, none] as const;
+const PROVIDERS = [stripePaymentLinks] as const;
 
-type SchemasOf<List extends readonly { readonly schema: unknown }[]> = {
-  -readonly [K in keyof List]: List[K]['schema'];
-};
-
-const schemas = PROVIDERS.map(({ schema }) => schema) as unknown as SchemasOf<typeof PROVIDERS>;
-
-export const paymentLinkSchema = z.discriminatedUnion('provider', schemas);
+/** `page` is our own page, with payment instructions but without a pay button. `none` prints no link. */
+export const paymentLinkSchema = z.discriminatedUnion('provider', [
+  z.strictObject({ provider: z.literal(['page', 'none']) }),
+  PROVIDERS[0].schema,
+]);
 type PaymentLinkSettings = z.output<typeof paymentLinkSchema>;
 
-export function openProvider(settings: PaymentLinkSettings, secrets: LinkSecrets) {
-  const known = PROVIDERS as readonly unknown[] as readonly PaymentLinkProvider<z.ZodType<PaymentLinkSettings>>[];
-  const found = known.find(({ name }) => name === settings.provider);
-  if (found === undefined) throw new Error(`${settings.provider} is not a payment link provider`);
-  return found.open(settings, secrets);
+/** The links of the processor in the settings; undefined if no processor makes links. */
+export function linksOf(settings: PaymentLinkSettings, secrets: { readonly stripeKey: string | undefined }) {
+  for (const { name, open } of PROVIDERS) if (settings.provider === name) return open(settings, secrets);
+  return undefined;
 }
 
-export const printsOwnPage = (link: PaymentLinkSettings) =>
-  link.provider === 'page' || ('printed_url' in link && link.printed_url === 'page');
+export type ProcessorLinks = ReturnType<(typeof PROVIDERS)[number]['open']>;
