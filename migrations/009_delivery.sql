@@ -1,5 +1,6 @@
 CREATE TABLE payment_links (
   document_id bigint PRIMARY KEY REFERENCES documents,
+  provider text NOT NULL,
   -- The end of the page's URL. Anyone who knows the token can open the page, so it must be unguessable.
   token text NOT NULL CONSTRAINT payment_link_token_once UNIQUE
     CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
@@ -25,7 +26,7 @@ CALL make_append_only('payment_link_changes');
 
 -- The link that currently opens a document's page. Token and URL are NULL if the link was revoked.
 CREATE VIEW current_links AS
-SELECT k.document_id, CASE WHEN c.document_id IS NULL THEN k.token ELSE c.token END AS token,
+SELECT k.document_id, k.provider, CASE WHEN c.document_id IS NULL THEN k.token ELSE c.token END AS token,
        CASE WHEN c.document_id IS NULL THEN k.url ELSE replace(k.url, k.token, c.token) END AS url
 FROM payment_links k
 LEFT JOIN LATERAL (

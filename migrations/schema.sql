@@ -1,4 +1,4 @@
--- Facts: SHA-256 f4f6d474c5f681fd88c5b987f00c1db2631d005f5d2d984af3fe049830689291, without the role reckoner_app 1681bfb4a8453954476eca5ea13316a1b54c198be4533f46d3883323776703d4
+-- Facts: SHA-256 1a7a0f6ba0b61ff682591d38d6f6c799069a6963c7e100b178c09ba7688566a4, without the role reckoner_app ddd878cf1f546651d36c90d50db8128587afa687f69b33654aece8ed1efeb251
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

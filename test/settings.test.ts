@@ -71,7 +71,7 @@ test('a rule of approval names an action that persons do', () => {
 
 test('the documentation names every field of the settings', () => {
   const names = new Set(fieldNames(z.toJSONSchema(settingsSchema, { io: 'input', unrepresentable: 'any' })));
-  for (const known of ['legal_name', 'return_code', 'routing_number', 'trust_proxy', 'methods'])
+  for (const known of ['legal_name', 'return_code', 'routing_number', 'trust_proxy', 'printed_url'])
     expect(names).toContain(known);
   const documentation = readFileSync(new URL('../docs/settings.md', import.meta.url), 'utf8');
   const written = new Set(documentation.match(/[a-z][a-z0-9_]*/g));
@@ -164,10 +164,10 @@ describe('the payment link', () => {
     expect(read(withValue('payment_link', undefined)).payment_link).toEqual({ provider: 'page' });
   });
 
-  test('of Stripe takes ACH debit and cards, unless it says otherwise', () => {
+  test('of Stripe prints our own page and takes ACH debit and cards, unless it says otherwise', () => {
     expect(read(withValue('payment_link', { provider: 'stripe' })).payment_link).toEqual({
       provider: 'stripe',
-
+      printed_url: 'page',
       methods: ['us_bank_account', 'card'],
     });
   });
@@ -177,6 +177,7 @@ describe('the payment link', () => {
     ['a method twice', { methods: ['card', 'card'] }, 'names a method twice'],
     ['a method in words', { methods: ['Bank account'] }, 'must be a Stripe payment method'],
     ['a secret in the file', { secret_key: 'sk_test_1' }, 'is not a known field'],
+    ['another URL to print', { printed_url: 'both' }, 'printed_url'],
   ])('of Stripe with %s is refused', (_, more, reason) => {
     expect(refused({ provider: 'stripe', ...more })).toContain(reason);
   });
@@ -189,5 +190,6 @@ test('production needs a public_url only where documents print our own page', ()
   };
   expect(needs({ provider: 'page' })).toBe(true);
   expect(needs({ provider: 'stripe' })).toBe(true);
+  expect(needs({ provider: 'stripe', printed_url: 'provider' })).toBe(false);
   expect(needs({ provider: 'none' })).toBe(false);
 });

@@ -1,3 +1,4 @@
+import { printsOwnPage } from '#processors/links/providers';
 import { firstSettings } from './first-settings.ts';
 import { Settings, settingsSchema, WrittenSettings } from './settings.ts';
 
@@ -18,7 +19,7 @@ export function missingSettings(settings: Settings): MissingSetting[] {
     ['issuer.address.city', of.issuer.address.city],
     ['issuer.address.country', of.issuer.address.country],
     ['issuer.email', of.issuer.email],
-    ...(of.payment_link.provider === 'none' ? [] : ([['public_url', of.public_url]] as const)),
+    ...(printsOwnPage(of.payment_link) ? ([['public_url', of.public_url]] as const) : []),
     ['mail_from', of.mail_from],
   ];
   const known = new Map(values(fictitious));

@@ -26,8 +26,8 @@ type Acting = Readonly<{
 export async function changeLink(tx: Transaction, { environment, actor }: Acting, { number, to, reason }: LinkChange) {
   const document = await find(tx, number);
   const standing = await readLinkStanding(tx, { documentId: document.document_id });
-  // Before the first PDF, no one has the link.
-  if (standing === undefined || (document.pdf_sha256 === null && document.purpose !== 'opening'))
+  // This program cannot change a link to another provider's page. Before the first PDF, no one has the link.
+  if (standing?.provider !== 'page' || (document.pdf_sha256 === null && document.purpose !== 'opening'))
     throw refuse('link_missing', { number });
   if (to === 'revoke' && standing.token === null) throw refuse('link_revoked', { number });
   const now = environment.now().toISO();

@@ -24,13 +24,13 @@ import { setAside } from '#mail/outbox.sql';
 import { EmailTemplates } from '#mail/templates';
 import { Transport } from '#mail/transport';
 import { composeDocumentEmail, MOST_ATTACHED_ROWS, recipientsOf } from './document-email.ts';
-import { DocumentEmail, PdfToKeep } from './documents.sql.ts';
-import { HoldReason } from './hold-reason.ts';
+import { DocumentEmail, noteFailure, PdfToKeep } from './documents.sql.ts';
+import { HoldReason, NotYet } from './hold-reason.ts';
 import { syncPaymentLink } from './links/sync.ts';
 import { hasLinkWork, LinkProvider } from './payment-link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { PreparedDocument, prepareDocument } from './prepare.ts';
-import { isPayable, linkToPrint } from './printed-link.ts';
+import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
 import { DeliveryState, DeliverySteps } from './steps.ts';
 
 export type DeliveryContext = Readonly<{
@@ -102,8 +102,8 @@ async function deliverEmail(
 
 async function keepLink(context: DeliveryContext, document: DocumentRow) {
   if (document.status !== 'open' || document.printed_link !== null || !isPayable(document)) return;
-  if (context.links.problem !== undefined) return;
-  const link = linkToPrint(context, document);
+  if (whyNoLink(context.links) !== undefined) return;
+  const link = await context.steps.outside(() => linkToPrint(context, document));
   const { document_id: documentId } = document;
   if (link !== undefined) {
     await context.steps.prepare({ documentId, link, instructions: undefined, pdf: false, rows: undefined });
@@ -123,6 +123,10 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
   try {
     return await send(context, document, email);
   } catch (error) {
+    if (error instanceof NotYet) {
+      await database.transaction((tx) => noteFailure(tx, { documentId: document.document_id, reason: error.message }));
+      return { status: 'deferred', detail: error.message };
+    }
     // An unusable template holds the e-mail until it is corrected, as a missing address does.
     if (!(error instanceof HoldReason || error instanceof Refusal)) throw error;
     const { email_id: emailId, attempts } = email;

@@ -69,6 +69,7 @@ export const readDocumentEmail = async (tx: Transaction, documentId: number) =>
 
 export type LinkToKeep = Readonly<{
   documentId: number;
+  provider: string;
   token: string;
   url: string;
   now: string;
@@ -76,10 +77,10 @@ export type LinkToKeep = Readonly<{
 
 const KEEP_LINKS = prepared(
   'delivery.keep_links',
-  `INSERT INTO payment_links (document_id, token, url, created_at)
-     SELECT "documentId", token, url, now
+  `INSERT INTO payment_links (document_id, provider, token, url, created_at)
+     SELECT "documentId", provider, token, url, now
      FROM json_to_recordset(:links::json)
-          AS l ("documentId" bigint, token text, url text, now timestamptz)
+          AS l ("documentId" bigint, provider text, token text, url text, now timestamptz)
      ORDER BY "documentId"
      ON CONFLICT (document_id) DO NOTHING`,
 );
@@ -99,8 +100,8 @@ export async function recordPaymentLinks(
 }
 
 /** The current link of a document's page; undefined if there never was one. */
-export const readLinkStanding = queryingFirst<{ token: string | null }, { documentId: number }>(
-  `SELECT token FROM current_links WHERE document_id = :documentId`,
+export const readLinkStanding = queryingFirst<{ provider: string; token: string | null }, { documentId: number }>(
+  `SELECT provider, token FROM current_links WHERE document_id = :documentId`,
 );
 
 export const insertLinkChange = executing<{
@@ -116,10 +117,13 @@ export const insertLinkChange = executing<{
 
 const LINKS = prepared(
   'delivery.links',
-  `SELECT document_id, token, url FROM payment_links WHERE document_id = ANY (:documentIds)`,
+  `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (:documentIds)`,
 );
 
-export const readPaymentLinks = querying<{ document_id: number; token: string; url: string }, OfDocuments>(LINKS);
+export const readPaymentLinks = querying<
+  { document_id: number; provider: string; token: string; url: string },
+  OfDocuments
+>(LINKS);
 
 export type InstructionUse = Readonly<{
   documentId: number;

@@ -11,7 +11,7 @@ import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
 import { LinkProvider, linkProvider } from './payment-link.ts';
 import { instructionsOf } from './prepare.ts';
-import { isPayable } from './printed-link.ts';
+import { isPayable, whyNoLink } from './printed-link.ts';
 
 export type ForeseenHold = Readonly<{
   number: string;
@@ -54,6 +54,7 @@ export async function foreseeHolds(tx: Transaction, context: Installation, docum
 
 function refuseUnpayable(context: Installation, links: LinkProvider, document: DocumentRow) {
   if (!isPayable(document)) return;
-  if (links.problem !== undefined) throw new HoldReason(links.problem);
+  const noLink = whyNoLink(links);
+  if (noLink !== undefined) throw new HoldReason(noLink);
   instructionsOf(context, document);
 }

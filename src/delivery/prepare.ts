@@ -44,7 +44,10 @@ export async function prepareDocument(
   const { document_id: documentId } = document;
   const payable = isPayable(document);
   const rendered = document.pdf_sha256 !== null;
-  const link = payable && !rendered && document.printed_link === null ? linkToPrint(context, document) : undefined;
+  const link =
+    payable && !rendered && document.printed_link === null
+      ? await context.steps.outside(() => linkToPrint(context, document))
+      : undefined;
   const use = payable && !rendered ? instructionsOf(context, document) : undefined;
   const buyer = document.e_invoice === 'none' || rendered ? undefined : document.partner_id;
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows, buyer });

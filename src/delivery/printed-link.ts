@@ -1,29 +1,53 @@
 /** Decides which payment link a document prints, and syncs the link at the processor. */
-import { Environment } from '#config/environment';
 import { Transaction } from '#database/transaction';
 import { DocumentRow, readDocuments } from '#documents/documents.sql';
 import { Amount } from '#money';
 import { LinkToKeep, readPaymentLinks } from './documents.sql.ts';
-import { HoldReason } from './hold-reason.ts';
+import { HoldReason, NotYet } from './hold-reason.ts';
 import { LinkContext, syncPaymentLink } from './links/sync.ts';
 import { hasLinkWork, LinkProvider, newToken } from './payment-link.ts';
 
-export type PrintContext = Readonly<{
-  environment: Environment;
-  links: LinkProvider;
-}>;
+/**
+ * How long a document waits at most for the URL of the processor that it prints. After this time, the document is sent
+ * with bank instructions alone.
+ */
+const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
+
+export type PrintContext = LinkContext &
+  Readonly<{
+    links: LinkProvider;
+  }>;
 
 export const isPayable = (document: DocumentRow) =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
+/** The reason why documents cannot have the link that the settings want; undefined if none is known here. */
+export function whyNoLink(links: LinkProvider) {
+  const printed = links.printed(newToken());
+  return printed.kind === 'missing' ? printed.what : undefined;
+}
+
 /** The link to record before rendering; undefined if the document prints none. */
-export function linkToPrint({ links, environment }: PrintContext, document: DocumentRow): LinkToKeep | undefined {
-  if (links.problem !== undefined) throw new HoldReason(links.problem);
+export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
+  const { links, environment } = context;
   const token = newToken();
-  const url = links.printed(token);
-  return url === undefined
-    ? undefined
-    : { documentId: document.document_id, token, url, now: environment.now().toISO() };
+  const printed = links.printed(token);
+  if (printed.kind === 'nothing') return undefined;
+  if (printed.kind === 'missing') throw new HoldReason(printed.what);
+  const url = printed.kind === 'url' ? printed.url : await linkAtProcessor(context, document);
+  if (url === null) return undefined;
+  const now = environment.now().toISO();
+  return { documentId: document.document_id, provider: links.printedBy, token, url, now };
+}
+
+/** The URL to print; null if the document cannot have a link. Waits briefly if the processor is down. */
+async function linkAtProcessor(context: LinkContext, document: DocumentRow) {
+  const link = await syncPaymentLink(context, document.document_id);
+  if (link.status === 'in_sync') return link.url;
+  if (link.kind === 'unavailable' && link.waitedSeconds < LONGEST_WAIT_FOR_LINK_SECONDS) {
+    throw new NotYet(`waits for its payment link: ${link.reason}`);
+  }
+  return null;
 }
 
 /** The documents whose PDF shows a different link from today's. */
@@ -36,10 +60,7 @@ export async function findOtherLinks(
   const rendered = (await readDocuments(tx, { ids: documentIds })).filter(
     (each) => each.pdf_sha256 !== null && isPayable(each),
   );
-  const other = rendered.filter(({ document_id: id }) => {
-    const link = kept.get(id);
-    return links.printed(link?.token ?? '') !== link?.url;
-  });
+  const other = rendered.filter((each) => !links.matches(kept.get(each.document_id) ?? null));
   return new Set(other.map((each) => each.document_id));
 }
 

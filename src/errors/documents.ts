@@ -153,9 +153,10 @@ export const DOCUMENTS = {
   ),
   nothing_to_write_off: refused('{number} has no open balance to write off.'),
   not_written_off: refused('No part of {number} was written off, so there is nothing to undo.'),
-  link_missing: refused(
-    '{number} has no payment link that can be changed: it has not been delivered, or asks for no payment.',
-  ),
+  link_missing: refused([
+    '{number} has no payment link that can be changed: it has not been delivered, asks for no payment, ',
+    "or prints another page's link.",
+  ]),
   link_revoked: refused('The payment link of {number} is already revoked.', ({ number }) =>
     toDo('Make a new one', 'invoice.link_rotate', { number }),
   ),

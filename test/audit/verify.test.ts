@@ -43,7 +43,7 @@ beforeAll(async () => {
   world = await openWorld({ stripe: stripe.url, logKey: LOG_KEY });
   world.settings = {
     ...world.settings,
-    payment_link: { provider: 'stripe', methods: ['card'] },
+    payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] },
     recognition: 'over_cover',
   };
   owner = openOwner(world);

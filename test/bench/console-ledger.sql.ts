@@ -8,8 +8,8 @@ const EVENT = `audit_events (occurred_at, action, subject, details, os_user, hos
 
 /** How the e-mails of a closed month went: all were sent, except some of the latest months. The month is a literal. */
 export const deliveries = (month: string): string[] => [
-  `INSERT INTO payment_links (document_id, token, url, created_at)
-   SELECT document_id, token, 'http://127.0.0.1:8080/pay/' || token, issued_on + interval '13 hours'
+  `INSERT INTO payment_links (document_id, provider, token, url, created_at)
+   SELECT document_id, 'page', token, 'http://127.0.0.1:8080/pay/' || token, issued_on + interval '13 hours'
    FROM (SELECT document_id, issued_on, md5(number) || md5(partner_id) AS token FROM documents
          WHERE document = 'invoice' AND month = '${month}') AS made`,
   `UPDATE emails e

@@ -35,7 +35,7 @@ beforeAll(async () => {
   }
   world.at('2026-10-02T10:00:00Z');
   await world.close();
-  const settings = { ...firstSettings('sandbox'), payment_link: { provider: 'stripe' } };
+  const settings = { ...firstSettings('sandbox'), payment_link: { provider: 'stripe', printed_url: 'page' } };
   const mail_from = 'billing@issuer.example';
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify({ ...settings, mail_from }));
   kept = await world.keep();

@@ -39,7 +39,7 @@ beforeEach(async () => {
 const preparation = (documentId: number): Preparation => ({
   documentId,
   link: {
-    ...{ documentId, url: `https://pay.example/${documentId}` },
+    ...{ documentId, url: `https://pay.example/${documentId}`, provider: 'page' },
     ...{ token: newToken(), now: '2026-08-01T10:00:00Z' },
   },
   pdf: false,

@@ -18,7 +18,7 @@ import { type KeptWorld, openWorld } from '../support/world.ts';
 
 const [JULY, AUGUST] = [inv(1), inv(5)];
 const LINKS: Pick<Settings, 'payment_link'> = {
-  payment_link: { provider: 'stripe', methods: ['us_bank_account', 'card'] },
+  payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account', 'card'] },
 };
 const ORDERED = 'was ordered on October 15, 2026 and is in progress';
 
@@ -42,8 +42,8 @@ beforeEach(async () => {
   books = booksOf(world);
   books.at('2026-10-15T15:00:00Z');
   await world.sql(
-    `INSERT INTO payment_links (document_id, token, url, created_at)
-     SELECT document_id, rpad(number, 32, 'x'), 'https://bills.example/pay/' || rpad(number, 32, 'x'), now()
+    `INSERT INTO payment_links (document_id, provider, token, url, created_at)
+     SELECT document_id, 'page', rpad(number, 32, 'x'), 'https://bills.example/pay/' || rpad(number, 32, 'x'), now()
      FROM documents`,
   );
   served = await serveConsole(world, { ...LINKS, mail_from: 'billing@issuer.example' });

@@ -12,7 +12,7 @@ import { type KeptWorld, openWorld } from '../support/world.ts';
 
 const [JULY, AUGUST, SEPTEMBER] = [inv(1), inv(5), inv(9)];
 const LINKS: Pick<Settings, 'payment_link'> = {
-  payment_link: { provider: 'stripe', methods: ['us_bank_account', 'card'] },
+  payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account', 'card'] },
 } as const;
 
 let stripe: StripeStandIn;

@@ -84,7 +84,7 @@ beforeAll(async () => {
   await world.deliver();
   world.at(NOW);
   const settings = {
-    payment_link: { provider: 'stripe', methods: ['us_bank_account', 'card'] },
+    payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account', 'card'] },
     mail_from: 'billing@issuer.example',
   } satisfies Partial<Settings>;
   ({ served, routes } = await serveRoutes(world, settings, '/place'));

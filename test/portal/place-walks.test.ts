@@ -35,7 +35,7 @@ beforeAll(async () => {
   const { transaction } = books.database;
   await transaction((tx) => openDispute(tx, books.acting, { number: inv(5), reason: 'Tickets of the festival' }));
   served = await serveConsole(world, {
-    payment_link: { provider: 'stripe', methods: ['us_bank_account', 'card'] },
+    payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account', 'card'] },
     mail_from: 'billing@issuer.example',
     http: { ...world.settings.http, requests_per_minute: 1_000_000 },
   });

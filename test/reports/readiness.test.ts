@@ -111,7 +111,7 @@ test('mail without a server, and links of Stripe without a key', async () => {
   const ids = async (payment_link: Settings['payment_link']) =>
     (await gaps({ payment_link }, nothing)).map(({ scope, id }) => `${scope} ${id}`);
   expect(await ids({ provider: 'page' })).toEqual(['environment SMTP_URL']);
-  expect(await ids({ provider: 'stripe', methods: ['card'] })).toEqual([
+  expect(await ids({ provider: 'stripe', printed_url: 'page', methods: ['card'] })).toEqual([
     'environment SMTP_URL',
     'environment STRIPE_SECRET_KEY',
   ]);
@@ -121,7 +121,7 @@ test('for Stripe: currencies that it does not take or that no method pays in, an
   const currencies = ['USD', 'EUR', 'CLF', 'KWD', 'JPY', 'ISK'];
   await world.partners(currencies.map((currency) => partner({ partner_id: `p-${currency}`, currency })));
   const ach = await readiness({
-    payment_link: { provider: 'stripe', methods: ['us_bank_account'] },
+    payment_link: { provider: 'stripe', printed_url: 'page', methods: ['us_bank_account'] },
   });
   expect(ach.missing.map(({ id, needs }) => `${id}: ${needs}`)).toEqual([
     'CLF: a payment link: Stripe accepts no payments in CLF',
@@ -137,7 +137,7 @@ test('for Stripe: currencies that it does not take or that no method pays in, an
     KWD: 'up to 99,999.990, in steps of 0.010',
     USD: 'from 0.50 to 999,999.99',
   });
-  const cards = await gaps({ payment_link: { provider: 'stripe', methods: ['card'] } });
+  const cards = await gaps({ payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] } });
   expect(cards.map(({ id }) => id)).toEqual(['CLF']);
 });
 

@@ -27,7 +27,7 @@ export type LinkFacts = Readonly<{
   attempted_at: string | null;
   /** A refusal or limit noted within the last day, with the link that was wanted then. */
   noted: Readonly<{ kind: WaitKind; reason: string; wanted: string }> | null;
-  waits: boolean;
+  waited_seconds: number | null;
   is_ordered: boolean;
   /** Whether its only session was completed without money. */
   is_used_up: boolean;
@@ -52,7 +52,7 @@ export const readLinkFacts = queryingOne<LinkFacts, { documentId: number }>(`
          a.attempt, a.idempotency_key, a.attempted_at,
          CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
               THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
-         w.document_id IS NOT NULL AS waits,
+         extract(epoch FROM now() - w.since)::float8 AS waited_seconds,
          EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = d.document_id) AS is_ordered,
          EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))
            AS is_used_up,

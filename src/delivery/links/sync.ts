@@ -34,7 +34,8 @@ export type LinkContext = Readonly<{
 
 type LinkState =
   /** The URL of the active link; null if there should be no link. */
-  Readonly<{ status: 'in_sync'; url: string | null }> | Readonly<{ status: 'waiting'; kind: WaitKind; reason: string }>;
+  | Readonly<{ status: 'in_sync'; url: string | null }>
+  | Readonly<{ status: 'waiting'; kind: WaitKind; reason: string; waitedSeconds: number }>;
 
 /** Each step advances the link by one state. A balance that changes meanwhile adds a few. */
 const MOST_STEPS = 12;
@@ -258,9 +259,15 @@ async function done(context: LinkContext, facts: LinkFacts, wanted: LinkPlan): P
   if (wanted.kind === 'impossible') return wait(context, facts, wanted, 'limit', wanted.reason);
   const standing = facts.noted;
   if (wanted.kind === 'link' && !isOpen(facts) && standing !== null) {
-    return { status: 'waiting', kind: standing.kind, reason: standing.reason };
+    return {
+      status: 'waiting',
+      kind: standing.kind,
+      reason: standing.reason,
+      waitedSeconds: facts.waited_seconds ?? 0,
+    };
   }
-  if (facts.waits) await context.database.transaction((tx) => clearWait(tx, { documentId: facts.document_id }));
+  if (facts.waited_seconds !== null)
+    await context.database.transaction((tx) => clearWait(tx, { documentId: facts.document_id }));
   return { status: 'in_sync', url: isOpen(facts) ? facts.url : null };
 }
 
@@ -273,5 +280,5 @@ async function wait(
 ): Promise<LinkState> {
   const text = wanted.kind === 'nothing' ? 'no link' : wanted.text;
   await database.transaction((tx) => noteWait(tx, { documentId: facts.document_id, kind, reason, wanted: text }));
-  return { status: 'waiting', kind, reason };
+  return { status: 'waiting', kind, reason, waitedSeconds: facts.waited_seconds ?? 0 };
 }

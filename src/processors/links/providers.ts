@@ -21,3 +21,6 @@ export function linksOf(settings: PaymentLinkSettings, secrets: { readonly strip
 }
 
 export type ProcessorLinks = ReturnType<(typeof PROVIDERS)[number]['open']>;
+
+export const printsOwnPage = (link: PaymentLinkSettings) =>
+  link.provider === 'page' || ('printed_url' in link && link.printed_url === 'page');

@@ -4,6 +4,8 @@ import { methodsFor, stripeAmount, stripeLimits } from './amounts.ts';
 
 const schema = z.strictObject({
   provider: z.literal('stripe'),
+  /** Whether a document prints the URL of our own page, which leads to the provider, or the provider's URL. */
+  printed_url: z.enum(['page', 'provider']).default('page'),
   methods: z
     .array(z.string().regex(/^[a-z0-9_]+$/, 'must be a Stripe payment method, such as us_bank_account'))
     .min(1, 'must name at least one payment method')

@@ -41,15 +41,21 @@ test('no public_url is needed where the page is not printed', async () => {
   expect(await printedUnder({ provider: 'none' })).toBeNull();
 });
 
-test('a document prints the page under the public address, unless no link is wanted or there is no address', () => {
-  const of = (own: Partial<World['settings']>) => {
-    const { problem, printed } = linkProvider({ ...world.settings, ...own }, environment);
-    return [printed('abc'), problem];
-  };
-  expect(of({})).toEqual(['http://127.0.0.1:8080/pay/abc', undefined]);
-  expect(of({ public_url: 'https://other.example/' })).toEqual(['https://other.example/pay/abc', undefined]);
-  expect(of({ payment_link: { provider: 'none' }, public_url: '' })).toEqual([undefined, undefined]);
-  expect(of({ public_url: '' })).toEqual([undefined, expect.stringContaining('has no public_url')]);
+test('a link matches while it would be printed alike', () => {
+  const { settings } = world;
+  const kept = { provider: 'page', token: 'abc', url: 'http://127.0.0.1:8080/pay/abc' };
+  const matches = (own: Partial<typeof settings>, link: typeof kept | null) =>
+    linkProvider({ ...settings, ...own }, environment).matches(link);
+  expect(matches({}, kept)).toBe(true);
+  expect(matches({ public_url: 'https://other.example' }, kept)).toBe(false);
+  expect(matches({ payment_link: { provider: 'none' } }, kept)).toBe(false);
+  expect(matches({ payment_link: { provider: 'none' } }, null)).toBe(true);
+  expect(matches({}, null)).toBe(false);
+
+  const stripe = { ...kept, provider: 'stripe', url: 'https://buy.stripe.com/test_1' };
+  const printsStripe: Links = { provider: 'stripe', printed_url: 'provider', methods: ['card'] };
+  const withKey = linkProvider({ ...settings, payment_link: printsStripe }, { ...environment, stripeKey: 'sk_test_1' });
+  expect([withKey.matches(stripe), withKey.matches(kept)]).toEqual([true, false]);
 });
 
 test('each processor is opened with its own key, and one without a key is not opened', () => {

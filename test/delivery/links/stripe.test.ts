@@ -30,7 +30,7 @@ beforeEach(async () => {
   await startOver(world);
   world.at('2026-08-01T10:00:00Z');
   stripe.startOver();
-  withLinks({ provider: 'stripe', methods: ['us_bank_account', 'card'] });
+  withLinks({ provider: 'stripe', printed_url: 'page', methods: ['us_bank_account', 'card'] });
 });
 
 function withLinks(payment_link: World['settings']['payment_link']): void {
@@ -132,7 +132,7 @@ describe('making a link', () => {
   ])(
     'an amount %s gets no link, goes out with instructions, and the reason is kept',
     async (_, amount, currency, why) => {
-      withLinks({ provider: 'stripe', methods: ['card'] });
+      withLinks({ provider: 'stripe', printed_url: 'page', methods: ['card'] });
       await owing(amount, currency);
       expect(await delivered()).toMatchObject({ status: 'sent', link: expect.stringMatching(why) });
       expect(stripe.requests).toEqual([]);
@@ -150,7 +150,7 @@ describe('making a link', () => {
   });
 
   test('with ACH debit alone, an invoice in euros has no link', async () => {
-    withLinks({ provider: 'stripe', methods: ['us_bank_account'] });
+    withLinks({ provider: 'stripe', printed_url: 'page', methods: ['us_bank_account'] });
     await owing('70.00', 'EUR');
     expect(await delivered()).toMatchObject({
       status: 'sent',
@@ -460,4 +460,44 @@ test('many workers at one invoice make one link, and switch it off once', async 
   await voidIt();
   await together();
   expect(stripe.activeLinks()).toEqual([]);
+});
+
+describe("printing the provider's URL", () => {
+  beforeEach(() => withLinks({ provider: 'stripe', printed_url: 'provider', methods: ['card'] }));
+
+  test('the document prints the link itself', async () => {
+    await owing();
+    expect(await delivered()).toMatchObject({ status: 'sent' });
+    const [document] = await world.documents();
+    expect(document?.payment_link).toBe(made()[0]?.['url']);
+  });
+
+  test('it waits a little while Stripe is down, then goes out with bank instructions', async () => {
+    stripe.fail('*', { how: 'drop_before' }, Number.POSITIVE_INFINITY);
+    await owing();
+    expect(await delivered()).toMatchObject({ status: 'deferred', detail: expect.stringContaining('payment link') });
+    await world.sql(`UPDATE payment_link_waits SET since = now() - interval '16 minutes'`);
+    expect(await delivered()).toMatchObject({ status: 'sent' });
+    const [document] = await world.documents();
+    expect(document?.payment_link).toBeNull();
+    stripe.heal();
+    await delivered();
+    expect(stripe.activeLinks()).toHaveLength(1);
+    // What was sent stays as it was sent.
+    expect((await world.documents())[0]?.payment_link).toBeNull();
+  });
+
+  test('an amount that Stripe does not take goes out at once', async () => {
+    await owing('2000000.00');
+    expect(await delivered()).toMatchObject({ status: 'sent' });
+  });
+
+  test('without a key the document is held: the settings ask for what cannot be', async () => {
+    await owing();
+    const { environment } = world;
+    world.environment = { ...environment, stripeKey: undefined };
+    expect(await delivered()).toMatchObject({ status: 'held', detail: expect.stringContaining('STRIPE_SECRET_KEY') });
+    world.environment = environment;
+    expect(await delivered()).toMatchObject({ status: 'sent' });
+  });
 });
