@@ -39,8 +39,7 @@ CREATE TABLE partners (
   -- strict: rows that are unusual by history stop the month (src/close/feeds.ts). NULL: they hold a document.
   feed text CONSTRAINT partner_feed_known CHECK (feed = 'strict'),
   -- NULL: active. After inactive_since, acceptances of quotes are refused.
-  inactive_since timestamptz,
-  imported_at timestamptz NOT NULL
+  inactive_since timestamptz
 );
 CREATE INDEX partners_of_parent ON partners (parent) WHERE parent IS NOT NULL;
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'partners');
@@ -198,7 +197,7 @@ DECLARE
   after jsonb := to_jsonb(NEW);
   before jsonb := to_jsonb(OLD);
   id text := coalesce(after, before)->>'partner_id';
-  exempt text[] := '{imported_at,attempted_at,previous_until,paused_at,failures,failing_since,last_failure,'
+  exempt text[] := '{attempted_at,previous_until,paused_at,failures,failing_since,last_failure,'
                    'next_attempt_at}';
   missing text;
 BEGIN

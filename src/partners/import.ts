@@ -20,6 +20,7 @@ import {
   changedTerms,
   latestArrangements,
   latestMonthsWithRows,
+  OF_ARRANGEMENT,
   readAccountSources,
   readParents,
   readPartners,
@@ -56,7 +57,7 @@ export async function importPartners(
   refuseParents(partners, await readParents(tx));
   const now = instant.toISO();
   const before = await readPartners(tx);
-  const written = await upsertPartners(tx, { partners, now });
+  const written = await upsertPartners(tx, partners, now);
   const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));
   const changed = new Set(written.map((row) => row.partner_id));
   for (const id of await upsertPolicies(tx, partners, now)) changed.add(id);
@@ -159,16 +160,9 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     }
   }
   // A different account or source may apply from a later month on. Earlier months keep their account and source.
-  const next = {
-    arrangement,
-    connected_account_id: partner.connected_account_id ?? null,
-    merchant_of_record: partner.merchant_of_record ?? null,
-    split: partner.split ?? null,
-    settlement_currencies: partner.settlement_currencies ?? null,
-    connected_account_type: partner.connected_account_type ?? null,
-    connected_account_state: partner.connected_account_state ?? null,
-    balance_transactions_from: partner.balance_transactions_from ?? null,
-  };
+  const next = Object.fromEntries(
+    OF_ARRANGEMENT.map((field) => [field, partner[field] ?? null]),
+  ) as unknown as ArrangementTerms;
   const following =
     before !== undefined &&
     (hasOtherAccount(next, before) || hasOtherSource(next, before)) &&
