@@ -307,20 +307,10 @@ CREATE TABLE signing_keys (
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
 
--- Three counts across all servers: wrong secrets at token exchanges, wrong secrets at sign-ins, and requests for
--- sign-in links. The key is a network, or a client of a network or payment page. A row is deleted some time after its
--- window has ended.
-CREATE TABLE failed_exchanges (
-  key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
-  failures integer NOT NULL,
-  ends_at timestamptz NOT NULL
-);
-CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
-CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');
-
--- The number of requests in the current minute across all servers, by kind and by network or client. This is working
--- state: after a crash of the server, the table is empty and counting starts again.
-CREATE UNLOGGED TABLE request_counts (
+-- Counts across all servers in windows of time: requests of the current minute, by kind and by network or client; and
+-- wrong secrets at token exchanges and sign-ins, and requests for sign-in links, by network, client or payment page. A
+-- row is deleted some time after its window has ended.
+CREATE TABLE request_counts (
   key text COLLATE "C" PRIMARY KEY CONSTRAINT request_count_key_length CHECK (length(key) <= 200),
   requests integer NOT NULL,
   ends_at timestamptz NOT NULL
