@@ -368,39 +368,6 @@ export async function readReversal(
   return rows[0] && { ...rows[0], reversal_id: facts.reversalId };
 }
 
-/**
- * The amounts that are left of an accepted quote after its requotes and reversals, or of one accepted requote. The
- * result is undefined if the ledger has no such row, or not the quote's.
- */
-export const readLeftOfQuote = queryingFirst<
-  LeftOfQuote,
-  { partnerId: string; quoteId: string; requoteId: string | null }
->(`
-  SELECT e.policy_id, (SELECT p.time_zone FROM partners p WHERE p.partner_id = e.partner_id) AS time_zone,
-         (SELECT month_after(max(month)) FROM closed_months) AS open_month, e.currency, e.enrollment_id,
-         e.spot_price + l.spot_price AS spot_price,
-         e.partner_cut + l.partner_cut AS partner_cut, e.invoice_amount + l.invoice_amount AS invoice_amount
-  FROM ledger_rows e
-  CROSS JOIN LATERAL (
-    SELECT coalesce(sum(x.spot_price), 0) AS spot_price, coalesce(sum(x.partner_cut), 0) AS partner_cut,
-           coalesce(sum(x.invoice_amount), 0) AS invoice_amount
-    FROM ledger_rows x
-    WHERE x.partner_id = e.partner_id AND x.quote_id = e.quote_id AND x.kind <> 'quote_accepted'
-      AND (:requoteId::text IS NULL OR (x.kind = 'reversal' AND x.requote_id = :requoteId))) AS l
-  WHERE e.partner_id = :partnerId AND e.quote_id = :quoteId
-    AND e.kind = CASE WHEN :requoteId::text IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-    AND own_id(e) = coalesce(:requoteId, :quoteId)
-    AND EXISTS (SELECT FROM ledger_rows q WHERE q.partner_id = e.partner_id AND q.kind = 'quote_accepted'
-                  AND own_id(q) = e.quote_id)`);
-export type LeftOfQuote = Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> &
-  Readonly<{
-    policy_id: string;
-    time_zone: string;
-    /** The earliest open month; null before the first close. */
-    open_month: string | null;
-  }>;
-type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
-
 // --- Idempotency keys ---
 
 type KeptAnswer = Readonly<{
