@@ -1,6 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Settings } from '#config/settings';
-import { execute, executing, query, querying, queryingOne, queryOne, Transaction } from '#database/transaction';
+import {
+  columnsOf,
+  execute,
+  executing,
+  query,
+  querying,
+  queryingOne,
+  queryOne,
+  Transaction,
+} from '#database/transaction';
 import { Month } from '#month';
 import { FieldChange } from '#people/field-changes';
 import { Scope } from '#people/scope';
@@ -41,22 +50,19 @@ export const OF_ARRANGEMENT = [
   'balance_transactions_from',
 ] as const;
 
-/** The columns of a row in a statement: `of('p', 'name, currency')` is `p.name, p.currency`. */
-const of = (row: string, columns: string) => columns.replaceAll(/\w+/g, `${row}.$&`);
-
 /**
  * SQL that inserts rows, and updates those that differ. A row that stays inactive keeps the time of the first import that
  * made it inactive.
  */
 const upsert = (table: string, key: string, columns: string, rows: string) => `
   INSERT INTO ${table} AS stored (${key}, ${columns}, inactive_since)
-  SELECT ${of('f', `${key}, ${columns}, inactive_since`)} FROM ${rows} AS f
+  SELECT ${columnsOf('f', `${key}, ${columns}, inactive_since`)} FROM ${rows} AS f
   ON CONFLICT (${key}) DO UPDATE SET (${columns}, inactive_since) = (
-    ${of('excluded', columns)},
+    ${columnsOf('excluded', columns)},
     CASE WHEN excluded.inactive_since IS NOT NULL
          THEN coalesce(stored.inactive_since, excluded.inactive_since) END)
-  WHERE (${of('stored', columns)}, stored.inactive_since IS NULL)
-    IS DISTINCT FROM (${of('excluded', columns)}, excluded.inactive_since IS NULL)`;
+  WHERE (${columnsOf('stored', columns)}, stored.inactive_since IS NULL)
+    IS DISTINCT FROM (${columnsOf('excluded', columns)}, excluded.inactive_since IS NULL)`;
 
 const UPSERT_PARTNERS = upsert(
   'partners',
@@ -103,7 +109,7 @@ const UPSERT_POLICIES = `${upsert(
   'policies',
   'partner_id, policy_id',
   `${OF_POLICY}, partner_cut_rate, dated_cut_rates`,
-  `(SELECT ${of('f', `partner_id, policy_id, ${OF_POLICY}, inactive_since`)},
+  `(SELECT ${columnsOf('f', `partner_id, policy_id, ${OF_POLICY}, inactive_since`)},
            coalesce(f.partner_cut_rate, p.partner_cut_rate, (f.dated_cut_rates->0->>'rate')::numeric) AS partner_cut_rate,
            CASE WHEN f.partner_cut_rate IS NULL THEN (
              SELECT coalesce(jsonb_agg(r.each ORDER BY r.nth), '[]') FROM (
@@ -219,7 +225,7 @@ export const recordArrangements = executing<{ arrangements: readonly Arrangement
   INSERT INTO partner_arrangements
   SELECT * FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json)
   ON CONFLICT (partner_id, from_month) DO UPDATE
-  SET (${OF_ARRANGEMENT.join(', ')}) = (${of('excluded', OF_ARRANGEMENT.join(', '))})`);
+  SET (${OF_ARRANGEMENT.join(', ')}) = (${columnsOf('excluded', OF_ARRANGEMENT.join(', '))})`);
 
 /** The partners in the shape of partners.json, by id. The default is all partners. */
 export function readPartners(tx: Transaction, ids?: string | readonly string[]): Promise<PartnerView[]> {
@@ -231,8 +237,8 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
               'country', p.address_country) AS address,
             json_build_object('name', p.contact_name, 'email', p.contact_email,
                               'cc', p.contact_cc) AS invoicing_contact,
-            ${of('p', PLAIN)}, p.inactive_since IS NULL AS active, nullif(a.from_month, '0001-01') AS arrangement_from,
-            ${of('a', OF_ARRANGEMENT.join(', '))},
+            ${columnsOf('p', PLAIN)}, p.inactive_since IS NULL AS active, nullif(a.from_month, '0001-01') AS arrangement_from,
+            ${columnsOf('a', OF_ARRANGEMENT.join(', '))},
             coalesce((
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
                        'active', o.inactive_since IS NULL, 'partner_cut_rate',

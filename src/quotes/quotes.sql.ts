@@ -1,4 +1,5 @@
 import {
+  columnsOf,
   constraintOf,
   execute,
   executing,
@@ -9,6 +10,7 @@ import {
   Transaction,
 } from '#database/transaction';
 import { Ground } from '#ledger/cancellation';
+import { RowFacts } from '#ledger/row';
 import { Acceptance, addAcceptances, OrderFacts } from '#ledger/rows.sql';
 import { ZoneMonth } from '#ledger/zone-months';
 import { clientLives } from '#partners/clients.sql';
@@ -109,6 +111,9 @@ const acceptedAt = (offer: string, event: string) => `coalesce(e.accepted_at, (
 const QUOTE_ACCEPTED_AT = acceptedAt('q', `'quote.accept'`);
 const REQUOTE_ACCEPTED_AT = acceptedAt('r', `'requote.accept' AND v.details ->> 'requote_id' = r.requote_id`);
 
+const OF_QUOTE = `quote_id, partner_id, policy_id, currency, insured_amount, price_rate, price_minimum, partner_cut_rate,
+  spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from, cover_to`;
+
 const READ_QUOTES = prepared(
   'read_quotes',
   // LIMIT forces one index lookup for each quote: 16 quotes take 0.4 ms. Without LIMIT, and with old statistics,
@@ -120,10 +125,7 @@ const READ_QUOTES = prepared(
         "partnerId" text, "clientId" text, "quoteId" text, "requoteId" text, now timestamptz)
     ) WITH ORDINALITY AS w ("partnerId", "clientId", "quoteId", "requoteId", now, nth)
     LEFT JOIN LATERAL (
-      SELECT q.quote_id, q.partner_id, q.policy_id, q.currency, q.insured_amount, q.price_rate, q.price_minimum,
-             q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, q.expires_at,
-             q.order_reference, q.cover_from, q.cover_to, p.time_zone,
-             o.largest_price, p.currency AS partner_currency,
+      SELECT ${columnsOf('q', OF_QUOTE)}, p.time_zone, o.largest_price, p.currency AS partner_currency,
              coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
              coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
              CASE WHEN a.quote_id IS NOT NULL THEN ${enrollment('q')} END AS enrollment_id,
@@ -181,12 +183,7 @@ export async function hasArchivedRows(tx: Transaction, partnerId: string) {
 }
 
 export const insertQuote = executing<QuoteFacts & { client_id: string }>(
-  insertInto(
-    'quotes',
-    `quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
-     partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
-     cover_to`,
-  ),
+  insertInto('quotes', `${OF_QUOTE}, client_id`),
 );
 
 export type RequoteFacts = OrderFacts &
@@ -214,15 +211,17 @@ export type RequoteState = RequoteFacts &
     imported: boolean;
   }>;
 
+const OF_REQUOTE = `requote_id, quote_id, partner_id, step, currency, insured_amount, accepted_spot_price,
+  accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
+  order_reference, cover_from, cover_to`;
+
 const READ_REQUOTES = prepared(
   'read_requotes',
   `
     SELECT f.*
     FROM json_populate_recordset(NULL::requotes, :asked::json) AS w
     CROSS JOIN LATERAL (
-      SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
-             r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
-             r.requoted_at, r.expires_at, r.order_reference, r.cover_from, r.cover_to,
+      SELECT ${columnsOf('r', OF_REQUOTE)},
              CASE WHEN a.requote_id IS NOT NULL THEN ${enrollment('r')} END AS enrollment_id,
              CASE WHEN a.requote_id IS NOT NULL THEN ${REQUOTE_ACCEPTED_AT} END AS accepted_at,
              a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
@@ -247,12 +246,7 @@ export async function readRequotes(
 }
 
 export const insertRequote = executing<RequoteFacts & { client_id: string }>(
-  insertInto(
-    'requotes',
-    `requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
-     accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
-     order_reference, cover_from, cover_to`,
-  ),
+  insertInto('requotes', `${OF_REQUOTE}, client_id`),
 );
 
 /** `step` is the number of the requote within its quote; null for the quote itself. */
@@ -335,17 +329,9 @@ export const isOvertaken = (error: unknown) => constraintOf(error) === 'requote_
 
 // --- Reversals ---
 
-export type ReversalRow = OrderFacts &
+export type ReversalRow = Omit<RowFacts, 'policy_id' | 'reversal_id'> &
   Readonly<{
-    quote_id: string;
-    requote_id: string | null;
     reversal_id: string;
-    enrollment_id: string | null;
-    currency: string;
-    accepted_at: string;
-    spot_price: string;
-    partner_cut: string;
-    invoice_amount: string;
     ground: Ground;
     /** Whether the request stated the amounts. */
     stated: boolean;
