@@ -174,7 +174,7 @@ SELECT t.* FROM cancellation_terms t
 WHERE t.event_id = (SELECT max(l.event_id) FROM cancellation_terms l
                     WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id);
 
--- Ledger rows refer to a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql), so policies must never
+-- Ledger rows refer to a policy without a foreign key (require_known in 004_ledger.sql), so policies must never
 -- be deleted.
 CREATE FUNCTION refuse_lost_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

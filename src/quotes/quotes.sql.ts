@@ -10,7 +10,7 @@ import {
   Transaction,
 } from '#database/transaction';
 import { Ground } from '#ledger/cancellation';
-import { RowFacts } from '#ledger/row';
+import { ROW_FACTS, RowFacts } from '#ledger/row';
 import { Acceptance, addAcceptances, OrderFacts } from '#ledger/rows.sql';
 import { ZoneMonth } from '#ledger/zone-months';
 import { clientLives } from '#partners/clients.sql';
@@ -329,7 +329,7 @@ export const isOvertaken = (error: unknown) => constraintOf(error) === 'requote_
 
 // --- Reversals ---
 
-export type ReversalRow = Omit<RowFacts, 'policy_id' | 'reversal_id'> &
+export type ReversalRow = Omit<RowFacts, 'reversal_id'> &
   Readonly<{
     reversal_id: string;
     ground: Ground;
@@ -337,22 +337,11 @@ export type ReversalRow = Omit<RowFacts, 'policy_id' | 'reversal_id'> &
     stated: boolean;
   }>;
 
-export async function readReversal(
-  tx: Transaction,
-  facts: { partnerId: string; reversalId: string },
-): Promise<ReversalRow | undefined> {
-  const rows = await query<Omit<ReversalRow, 'reversal_id'>>(
-    tx,
-    `SELECT e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
-            e.invoice_amount, e.order_reference, e.cover_from, e.cover_to, g.ground,
-            NOT jsonb_exists(a.details, 'all_that_is_given') AS stated
-     FROM ledger_rows e JOIN reversal_grounds g USING (partner_id, reversal_id)
-     JOIN audit_events a ON a.event_id = e.event_id
-     WHERE e.partner_id = :partnerId AND e.kind = 'reversal' AND own_id(e) = :reversalId`,
-    facts,
-  );
-  return rows[0] && { ...rows[0], reversal_id: facts.reversalId };
-}
+export const readReversal = queryingFirst<ReversalRow, { partnerId: string; reversalId: string }>(`
+  SELECT ${columnsOf('e', ROW_FACTS)}, g.ground, NOT jsonb_exists(a.details, 'all_that_is_given') AS stated
+  FROM ledger_rows e JOIN reversal_grounds g USING (partner_id, reversal_id)
+  JOIN audit_events a ON a.event_id = e.event_id
+  WHERE e.partner_id = :partnerId AND e.kind = 'reversal' AND own_id(e) = :reversalId`);
 
 // --- Idempotency keys ---
 
