@@ -20,8 +20,8 @@ const rowsOfQuotes = (added: string, more = '') => `
          THEN shares_taken_back(r.partner_id, r.quote_id)::text ELSE '0' END AS taken_back ${more}
   FROM (
     SELECT NULL::bigint AS seq, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id,
-           e.policy_id, e.currency, e.accepted_at, e.time_zone, e.posted_month, e.arrangement, e.spot_price, e.partner_cut, e.invoice_amount,
-           e.cover_from, e.cover_to
+           e.policy_id, e.currency, e.accepted_at, e.time_zone, e.posted_month, e.arrangement, e.spot_price,
+           e.partner_cut, e.invoice_amount, e.cover_from, e.cover_to
     FROM wanted q CROSS JOIN LATERAL (
       SELECT * FROM ledger_rows
       WHERE partner_id = q.partner_id AND kind = 'quote_accepted' AND own_id(ledger_rows) = q.quote_id

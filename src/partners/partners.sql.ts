@@ -35,8 +35,8 @@ export const ALWAYS = '0001-01' as Month;
 
 const ADDRESS = 'address_line1, address_line2, address_city, address_region, address_postal_code, address_country';
 const PLAIN = `reminder_email, statement_email, dispute_email, currency, time_zone, payment_terms_days,
-  payment_terms_end_of_month, payment_terms_day, tax_id, purchase_order, legal_note, parent, account_statement, e_invoice,
-  buyer_reference, electronic_address, feed`;
+  payment_terms_end_of_month, payment_terms_day, tax_id, purchase_order, legal_note, parent, account_statement,
+  e_invoice, buyer_reference, electronic_address, feed`;
 
 /** The columns that the arrangement of a month determines. */
 export const OF_ARRANGEMENT = [
@@ -110,13 +110,15 @@ const UPSERT_POLICIES = `${upsert(
   'partner_id, policy_id',
   `${OF_POLICY}, partner_cut_rate, dated_cut_rates`,
   `(SELECT ${columnsOf('f', `partner_id, policy_id, ${OF_POLICY}, inactive_since`)},
-           coalesce(f.partner_cut_rate, p.partner_cut_rate, (f.dated_cut_rates->0->>'rate')::numeric) AS partner_cut_rate,
+           coalesce(f.partner_cut_rate, p.partner_cut_rate, (f.dated_cut_rates->0->>'rate')::numeric)
+             AS partner_cut_rate,
            CASE WHEN f.partner_cut_rate IS NULL THEN (
              SELECT coalesce(jsonb_agg(r.each ORDER BY r.nth), '[]') FROM (
                SELECT each, nth FROM jsonb_array_elements(p.dated_cut_rates) WITH ORDINALITY AS e (each, nth)
                WHERE each->>'from' < f.dated_cut_rates->0->>'from') AS r) ELSE '[]' END || f.dated_cut_rates
              AS dated_cut_rates
-    FROM json_populate_recordset(NULL::policies, :policies::json) AS f LEFT JOIN policies p USING (partner_id, policy_id))`,
+    FROM json_populate_recordset(NULL::policies, :policies::json) AS f
+    LEFT JOIN policies p USING (partner_id, policy_id))`,
 )} RETURNING partner_id`;
 
 /** The policies whose cancellation terms differ from the stored ones, with all of their terms. */
@@ -237,7 +239,8 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
               'country', p.address_country) AS address,
             json_build_object('name', p.contact_name, 'email', p.contact_email,
                               'cc', p.contact_cc) AS invoicing_contact,
-            ${columnsOf('p', PLAIN)}, p.inactive_since IS NULL AS active, nullif(a.from_month, '0001-01') AS arrangement_from,
+            ${columnsOf('p', PLAIN)}, p.inactive_since IS NULL AS active,
+            nullif(a.from_month, '0001-01') AS arrangement_from,
             ${columnsOf('a', OF_ARRANGEMENT.join(', '))},
             coalesce((
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,

@@ -111,8 +111,8 @@ const acceptedAt = (offer: string, event: string) => `coalesce(e.accepted_at, (
 const QUOTE_ACCEPTED_AT = acceptedAt('q', `'quote.accept'`);
 const REQUOTE_ACCEPTED_AT = acceptedAt('r', `'requote.accept' AND v.details ->> 'requote_id' = r.requote_id`);
 
-const OF_QUOTE = `quote_id, partner_id, policy_id, currency, insured_amount, price_rate, price_minimum, partner_cut_rate,
-  spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from, cover_to`;
+const OF_QUOTE = `quote_id, partner_id, policy_id, currency, insured_amount, price_rate, price_minimum,
+  partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from, cover_to`;
 
 const READ_QUOTES = prepared(
   'read_quotes',

@@ -132,8 +132,8 @@ const POSITIONS = `facts AS (
        LEFT JOIN strays USING (partner_id, quote_id)
      )`;
 
-const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text, received::text, transfers_reversed::text,
-  billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
+const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text, received::text,
+  transfers_reversed::text, billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
   balance_transactions`;
 
 /** Reads the quotes of a month. Quotes that are as expected are summed. The other quotes are listed. */
