@@ -86,7 +86,11 @@ export const executing = <Given = unknown>(sql: string | PreparedQuery) =>
   ((tx: Transaction, given?: Bindings) => execute(tx, sql, given)) as Asking<Given, number>;
 
 /** The columns of a row in a statement: `columnsOf('p', 'name, currency')` is `p.name, p.currency`. */
-export const columnsOf = (row: string, columns: string) => columns.replaceAll(/\w+/g, `${row}.$&`);
+export const columnsOf = (row: string, columns: string) =>
+  columns
+    .split(/,\s+/)
+    .map((column) => `${row}.${column}`)
+    .join(', ');
 
 /** The statement that inserts a row, whose parameters have the names of the columns. */
 export const insertInto = (table: string, columns: string) => {
