@@ -39,8 +39,7 @@ CREATE TABLE partners (
   -- strict: rows that are unusual by history stop the month (src/close/feeds.ts). NULL: they hold a document.
   feed text CONSTRAINT partner_feed_known CHECK (feed = 'strict'),
   -- NULL: active. After inactive_since, acceptances of quotes are refused.
-  inactive_since timestamptz,
-  imported_at timestamptz NOT NULL
+  inactive_since timestamptz
 );
 CREATE INDEX partners_of_parent ON partners (parent) WHERE parent IS NOT NULL;
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'partners');
@@ -175,7 +174,7 @@ SELECT t.* FROM cancellation_terms t
 WHERE t.event_id = (SELECT max(l.event_id) FROM cancellation_terms l
                     WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id);
 
--- Ledger rows refer to a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql), so policies must never
+-- Ledger rows refer to a policy without a foreign key (require_known in 004_ledger.sql), so policies must never
 -- be deleted.
 CREATE FUNCTION refuse_lost_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -198,7 +197,7 @@ DECLARE
   after jsonb := to_jsonb(NEW);
   before jsonb := to_jsonb(OLD);
   id text := coalesce(after, before)->>'partner_id';
-  exempt text[] := '{imported_at,attempted_at,previous_until,paused_at,failures,failing_since,last_failure,'
+  exempt text[] := '{attempted_at,previous_until,paused_at,failures,failing_since,last_failure,'
                    'next_attempt_at}';
   missing text;
 BEGIN
@@ -308,20 +307,10 @@ CREATE TABLE signing_keys (
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
 
--- Three counts across all servers: wrong secrets at token exchanges, wrong secrets at sign-ins, and requests for
--- sign-in links. The key is a network, or a client of a network or payment page. A row is deleted some time after its
--- window has ended.
-CREATE TABLE failed_exchanges (
-  key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
-  failures integer NOT NULL,
-  ends_at timestamptz NOT NULL
-);
-CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
-CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');
-
--- The number of requests in the current minute across all servers, by kind and by network or client. This is working
--- state: after a crash of the server, the table is empty and counting starts again.
-CREATE UNLOGGED TABLE request_counts (
+-- Counts across all servers in windows of time: requests of the current minute, by kind and by network or client; and
+-- wrong secrets at token exchanges and sign-ins, and requests for sign-in links, by network, client or payment page. A
+-- row is deleted some time after its window has ended.
+CREATE TABLE request_counts (
   key text COLLATE "C" PRIMARY KEY CONSTRAINT request_count_key_length CHECK (length(key) <= 200),
   requests integer NOT NULL,
   ends_at timestamptz NOT NULL

@@ -30,37 +30,30 @@ SELECT v.log_no, d.partner_id, 'document.voided', v.recorded_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'voided_on', v.voided_on)
 FROM voids v JOIN documents d USING (document_id)
 UNION ALL
-SELECT a.log_no, a.partner_id, 'payment.applied', a.recorded_at,
+SELECT f.log_no, a.partner_id, f.type, f.recorded_at,
        jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method,
          'received_on', p.received_on)
-FROM payment_applications a JOIN documents d USING (document_id) JOIN payments p ON p.payment_id = a.payment_id
+FROM (SELECT log_no, recorded_at, payment_application_id, 'payment.applied' AS type FROM payment_applications
+      UNION ALL
+      SELECT log_no, recorded_at, payment_application_id, 'payment.unapplied' FROM payment_unapplications) AS f
+JOIN payment_applications a USING (payment_application_id) JOIN documents d USING (document_id)
+JOIN payments p ON p.payment_id = a.payment_id
 UNION ALL
-SELECT u.log_no, a.partner_id, 'payment.unapplied', u.recorded_at,
-       jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method,
-         'received_on', p.received_on)
-FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-JOIN documents d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
-UNION ALL
-SELECT a.log_no, d.partner_id, 'credit.applied', a.recorded_at,
+SELECT f.log_no, d.partner_id, f.type, f.recorded_at,
        jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text)
-FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
+FROM (SELECT log_no, recorded_at, credit_application_id, 'credit.applied' AS type FROM credit_applications
+      UNION ALL
+      SELECT log_no, recorded_at, credit_application_id, 'credit.unapplied' FROM credit_releases) AS f
+JOIN credit_applications a USING (credit_application_id) JOIN documents d ON d.document_id = a.invoice_id
 JOIN documents n ON n.document_id = a.credit_note_id
 UNION ALL
-SELECT r.log_no, d.partner_id, 'credit.unapplied', r.recorded_at,
-       jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text)
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-JOIN documents d ON d.document_id = a.invoice_id JOIN documents n ON n.document_id = a.credit_note_id
-UNION ALL
-SELECT f.log_no, f.partner_id, 'credit.refunded', f.recorded_at,
-       jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method,
-         'refunded_on', f.refunded_on)
-FROM credit_refunds f JOIN documents n USING (document_id)
-UNION ALL
-SELECT b.log_no, f.partner_id, 'credit.refund_returned', b.recorded_at,
-       jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method,
-         'refunded_on', f.refunded_on)
-FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-JOIN documents n ON n.document_id = f.document_id
+SELECT f.log_no, r.partner_id, f.type, f.recorded_at,
+       jsonb_build_object('credit_note', n.number, 'currency', r.currency, 'amount', r.amount::text, 'method', r.method,
+         'refunded_on', r.refunded_on)
+FROM (SELECT log_no, recorded_at, credit_refund_id, 'credit.refunded' AS type FROM credit_refunds
+      UNION ALL
+      SELECT log_no, recorded_at, credit_refund_id, 'credit.refund_returned' FROM credit_refund_returns) AS f
+JOIN credit_refunds r USING (credit_refund_id) JOIN documents n USING (document_id)
 UNION ALL
 SELECT r.log_no, h.partner_id, 'reversal.rejected', r.recorded_at,
        jsonb_build_object('reversal_id', h.reversal_id, 'request_id', h.held_row_id, 'quote_id', h.quote_id,
@@ -69,14 +62,12 @@ SELECT r.log_no, h.partner_id, 'reversal.rejected', r.recorded_at,
 FROM held_row_decisions r JOIN held_rows h USING (held_row_id)
 WHERE r.decision = 'discarded' AND h.kind = 'reversal' AND h.sign <> 'held_sale'
 UNION ALL
-SELECT t.log_no, d.partner_id, 'dispute.opened', t.recorded_at,
+SELECT f.log_no, d.partner_id, f.type, f.recorded_at,
        jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)
-FROM invoice_disputes t JOIN documents d USING (document_id)
-UNION ALL
-SELECT c.log_no, d.partner_id, 'dispute.closed', c.recorded_at,
-       jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)
-FROM invoice_dispute_closings c JOIN invoice_disputes t USING (invoice_dispute_id)
-JOIN documents d ON d.document_id = c.document_id;
+FROM (SELECT log_no, recorded_at, invoice_dispute_id, 'dispute.opened' AS type FROM invoice_disputes
+      UNION ALL
+      SELECT log_no, recorded_at, invoice_dispute_id, 'dispute.closed' FROM invoice_dispute_closings) AS f
+JOIN invoice_disputes t USING (invoice_dispute_id) JOIN documents d USING (document_id);
 
 -- Positions begin with 1 for each partner, so that no partner learns the volume of other partners.
 CREATE TABLE partner_events (

@@ -1,9 +1,9 @@
--- Facts: SHA-256 1a7a0f6ba0b61ff682591d38d6f6c799069a6963c7e100b178c09ba7688566a4, without the role reckoner_app ddd878cf1f546651d36c90d50db8128587afa687f69b33654aece8ed1efeb251
+-- Facts: SHA-256 48802a990afa04a1821c06d87a51d7d736706a8318c61cb6d5b5e437354f5631, without the role reckoner_app be675ee7a0513172951821d759d159587a61bc32d9b5b2a758c88d92949edd1e
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
-GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
-  request_counts, partner_sign_in_links, partner_sessions, running_lines, partner_edges, payment_link_waits,
-  link_checks, unallocated_balance_transactions, audit_tasks TO reckoner_app;
+GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, request_counts,
+  partner_sign_in_links, partner_sessions, running_lines, partner_edges, payment_link_waits, link_checks,
+  unallocated_balance_transactions, audit_tasks TO reckoner_app;
 GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_events, erasures, users, user_ends,
   user_roles, user_limits, user_identities, passkeys, passkey_ends, pauses, resumptions, servers, cancellation_terms,
   api_clients, client_secrets, client_revocations, signing_keys, closed_months, book_closes, book_balances, ledger_rows,

@@ -85,6 +85,13 @@ export const queryingValue = <Value, Given = unknown>(sql: string | PreparedQuer
 export const executing = <Given = unknown>(sql: string | PreparedQuery) =>
   ((tx: Transaction, given?: Bindings) => execute(tx, sql, given)) as Asking<Given, number>;
 
+/** The columns of a row in a statement: `columnsOf('p', 'name, currency')` is `p.name, p.currency`. */
+export const columnsOf = (row: string, columns: string) =>
+  columns
+    .split(/,\s+/)
+    .map((column) => `${row}.${column}`)
+    .join(', ');
+
 /** The statement that inserts a row, whose parameters have the names of the columns. */
 export const insertInto = (table: string, columns: string) => {
   const values = columns.split(/,\s+/).map((column) => `:${column}`);

@@ -79,12 +79,11 @@ function addQuotes(app: FastifyInstance, shared: Shared) {
     });
     const { left, ground, outside, terms } = foreseen;
     const { currency, enrollment_id } = left;
-    const sums = { spotPrice: left.spot_price, partnerCut: left.partner_cut, invoiceAmount: left.invoice_amount };
     return {
       ...{ quote_id: params.quote_id, requote_id: requoteId ?? null, enrollment_id, currency },
       ...prices(foreseen.amounts, currency),
       ...{ outcome: ground === null ? 'requested' : 'recorded', allowed_by: ground },
-      ...{ reason: outside === null ? null : OUTSIDE_TERMS[outside], terms, left: prices(sums, currency) },
+      ...{ reason: outside === null ? null : OUTSIDE_TERMS[outside], terms, left: prices(pricesOf(left), currency) },
     };
   });
 }
@@ -254,27 +253,25 @@ const increments = ({ spotPrice, partnerCut, invoiceAmount }: Sums, currency: st
   incrementalInvoiceAmount: exact(invoiceAmount, currency),
 });
 
+const pricesOf = ({
+  spot_price,
+  partner_cut,
+  invoice_amount,
+}: Pick<QuoteState, 'spot_price' | 'partner_cut' | 'invoice_amount'>) => ({
+  ...{ spotPrice: spot_price, partnerCut: partner_cut, invoiceAmount: invoice_amount },
+});
+
 function quoteAnswer(quote: QuoteState, now: DateTime) {
-  const { currency } = quote;
+  const { quote_id, policy_id, currency } = quote;
   const accepted = acceptedQuote(quote);
+  const open = accepted !== undefined ? 'accepted' : hasExpired(quote.expires_at, now) ? 'expired' : 'open';
   return {
-    quote_id: quote.quote_id,
-    policy_id: quote.policy_id,
-    currency,
-    insured_amount: exact(quote.insured_amount, currency),
-    spotPrice: exact(quote.spot_price, currency),
-    partnerCut: exact(quote.partner_cut, currency),
-    invoiceAmount: exact(quote.invoice_amount, currency),
+    ...{ quote_id, policy_id, currency, insured_amount: exact(quote.insured_amount, currency) },
+    ...prices(pricesOf(quote), currency),
     ...orderOf(quote),
     quoted_at: instant(quote.quoted_at),
-    expires_at: quote.expires_at === null ? null : instant(quote.expires_at),
-    status: quote.reversed
-      ? 'reversed'
-      : accepted !== undefined
-        ? 'accepted'
-        : hasExpired(quote.expires_at, now)
-          ? 'expired'
-          : 'open',
+    expires_at: quote.expires_at && instant(quote.expires_at),
+    status: quote.reversed ? 'reversed' : open,
     enrollment_id: accepted?.enrollmentId ?? null,
     accepted_at: accepted?.acceptedAt ?? null,
   };
@@ -285,17 +282,14 @@ function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime) 
   const stale = quote.reversed || isStale(requote, quote);
   const open = stale ? 'stale' : hasExpired(requote.expires_at, now) ? 'expired' : 'open';
   return {
-    requote_id: requoteId,
-    quote_id: quoteId,
-    currency,
-    insured_amount: exact(requote.insured_amount, currency),
+    ...{ requote_id: requoteId, quote_id: quoteId, currency, insured_amount: exact(requote.insured_amount, currency) },
     ...increments(sums, currency),
     ...orderOf(requote),
     requoted_at: instant(requote.requoted_at),
-    expires_at: requote.expires_at === null ? null : instant(requote.expires_at),
+    expires_at: requote.expires_at && instant(requote.expires_at),
     status: requote.accepted_at === null ? open : 'accepted',
     enrollment_id: requote.enrollment_id,
-    accepted_at: requote.accepted_at === null ? null : instant(requote.accepted_at),
+    accepted_at: requote.accepted_at && instant(requote.accepted_at),
   };
 }
 
@@ -307,13 +301,12 @@ function amountsOf({ spotPrice, partnerCut, invoiceAmount }: { readonly [Name in
 }
 
 function reversalAnswer({ row, ground, request }: AnsweredReversal) {
-  const { currency, spot_price, partner_cut, invoice_amount, reversal_id, quote_id, requote_id, enrollment_id } = row;
-  const sums = { spotPrice: spot_price, partnerCut: partner_cut, invoiceAmount: invoice_amount };
+  const { currency, reversal_id, quote_id, requote_id, enrollment_id } = row;
   const isRejected = ground === null && request?.decision === 'discarded';
   const reason = request === undefined || ground !== null ? null : reasonToHold(request.sign, request.repeats);
   return {
     ...{ reversal_id, quote_id, requote_id, enrollment_id, currency, accepted_at: instant(row.accepted_at) },
-    ...prices(sums, currency),
+    ...prices(pricesOf(row), currency),
     ...orderOf(row),
     status: ground !== null ? 'recorded' : isRejected ? 'rejected' : 'requested',
     ...{ request_id: request?.held_row_id ?? null, allowed_by: ground },

@@ -6,7 +6,7 @@ import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { fieldProblems } from '#config/validation';
 import { Transaction } from '#database/transaction';
-import { reasonOf, refuse } from '#errors/refusals';
+import { CallRefusalCode, reasonOf, refuse } from '#errors/refusals';
 import { parseExactFields, repeatedName, writeExactJson } from '#json';
 import { doesClientLive } from '#partners/clients.sql';
 import { Caller, keepAnswer, readKeptAnswer } from '#quotes/quotes.sql';
@@ -281,22 +281,20 @@ function idempotencyKey(request: FastifyRequest) {
   });
 }
 
-/** Refuses a malformed id as unknown, and any other parameter as an invalid request. */
+/** A malformed id is refused as unknown. */
+const UNKNOWN = {
+  requote_id: 'requote_unknown',
+  quote_id: 'quote_unknown',
+  number: 'invoice_unknown',
+  request_id: 'late_request_unknown',
+  sha256: 'settlement_file_unknown',
+} as const satisfies Record<string, CallRefusalCode>;
+
 function readParams(operation: Operation, request: FastifyRequest) {
   const parsed = operation.params.safeParse(request.params);
   if (parsed.success) return parsed.data;
-  const {
-    quote_id: quoteId,
-    requote_id: requoteId,
-    number,
-    sha256,
-    request_id: requestId,
-  } = request.params as Record<string, string | undefined>;
-  if (requoteId !== undefined) throw refuse('requote_unknown', { requote_id: requoteId });
-  if (quoteId !== undefined) throw refuse('quote_unknown', { quote_id: quoteId });
-  if (number !== undefined) throw refuse('invoice_unknown', { number });
-  if (requestId !== undefined) throw refuse('late_request_unknown', { request_id: requestId });
-  if (sha256 !== undefined) throw refuse('settlement_file_unknown', { sha256 });
+  const params = request.params as Record<keyof typeof UNKNOWN, string>;
+  for (const [name, code] of Object.entries(UNKNOWN)) if (name in params) throw refuse(code, params);
   throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
 }
 

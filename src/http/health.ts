@@ -1,5 +1,6 @@
 /** The operations endpoints /healthz, /readyz and /metrics, and security.txt. */
 import { FastifyInstance, FastifyRequest } from 'fastify';
+import { addressList } from '#config/addresses';
 import { Settings } from '#config/settings';
 import { migrationName, missingMigrations } from '#database/migrate';
 import { refuse } from '#errors/refusals';
@@ -9,7 +10,7 @@ import { Installation } from '#people/audit-events';
 import { readPauses } from '#people/pauses.sql';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
-import { addressList, issuerOf, Shared, unknownProxies } from './shared.ts';
+import { issuerOf, Shared, unknownProxies } from './shared.ts';
 
 /** A caller that probes more often gets the previous response. */
 const REMEMBERED_MS = 1000;

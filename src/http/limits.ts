@@ -9,7 +9,7 @@ import { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
 import { reasonOf, refuse } from '#errors/refusals';
 import { IDENTIFIER } from '#partners/file';
-import { countFailures } from './server.sql.ts';
+import { addCounts } from './server.sql.ts';
 import { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
@@ -96,18 +96,12 @@ export function openLimits(
     failedExchange,
     failedSignIn: (address) => failedExchange(SIGN_IN, address),
     async askedForLink(page, address) {
-      const [ofPage, ofNetwork] = [`link page ${page}`, `link ${networkOf(address)}`];
-      const now = environment.now();
-      const endsAt = now.plus({ minutes: ASKED_LINKS.minutes }).toISO();
-      const keys = [ofPage, ofNetwork].sort();
-      const asked = await database.transaction((tx) => countFailures(tx, { keys, now: now.toISO(), endsAt }));
-      for (const { key, failures, ends_at } of asked) {
-        const most = key === ofPage ? ASKED_LINKS.ofPage : ASKED_LINKS.ofNetwork;
-        if (failures <= most) continue;
-        const millisecondsLeft = DateTime.fromISO(ends_at).diff(now).toMillis();
-        tellOnce('link', networkOf(address), millisecondsLeft);
-        throw limited(millisecondsLeft, most);
-      }
+      const { ofPage, ofNetwork, minutes } = ASKED_LINKS;
+      const most = { [`link page ${page}`]: ofPage, [`link ${networkOf(address)}`]: ofNetwork };
+      const over = await countAtOnce({ database, environment }, most, minutes);
+      if (over === undefined) return;
+      tellOnce('link', networkOf(address), over.milliseconds);
+      throw limited(over.milliseconds, over.most);
     },
     webhook(address) {
       const { used, millisecondsLeft } = counts.peek(`signature ${networkOf(address)}`);
@@ -120,32 +114,41 @@ export function openLimits(
   };
 }
 
-function failuresOf(
-  { database, environment }: Pick<Service, 'database' | 'environment'>,
-  onLimited: LimitOptions['onLimited'],
-): Limits['failedExchange'] {
+type Counting = Pick<Service, 'database' | 'environment'>;
+
+/** Counts each of these keys in the database. Returns a count that exceeds the most that its key may have. */
+async function countAtOnce(
+  { database, environment }: Counting,
+  mostOf: Readonly<Record<string, number>>,
+  minutes: number,
+) {
+  const keys = Object.keys(mostOf);
+  const now = environment.now().toISO();
+  const added = { keys, requests: keys.map(() => 1), seconds: minutes * 60, now };
+  const counts = await database.transaction((tx) => addCounts(tx, added));
+  return counts
+    .map(({ key, requests, milliseconds }) => ({ key, requests, milliseconds, most: mostOf[key] as number }))
+    .find(({ requests, most }) => requests > most);
+}
+
+function failuresOf(counting: Counting, onLimited: LimitOptions['onLimited']): Limits['failedExchange'] {
   const refused = new Map<string, Readonly<{ until: DateTime; most: number }>>();
-  const refusal = ({ until, most }: { until: DateTime; most: number }) =>
-    limited(until.diff(environment.now()).toMillis(), most);
   return async (clientId, address) => {
     const network = networkOf(address);
-    const ofClient = `${network} ${clientId}`;
-    // No client can have this id, so only the network counts.
-    const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
-    const now = environment.now();
-    const already = keys.map((key) => refused.get(key)).find((each) => each !== undefined && each.until > now);
-    if (already !== undefined) throw refusal(already);
-    const endsAt = now.plus({ minutes: FAILURES.minutes }).toISO();
-    const counts = await database.transaction((tx) => countFailures(tx, { keys, now: now.toISO(), endsAt }));
-    for (const { key, failures, ends_at } of counts) {
-      const most = key === ofClient ? FAILURES.ofClient : FAILURES.ofNetwork;
-      if (failures <= most) continue;
-      if (refused.size >= MOST_REFUSED) refused.clear();
-      const each = { until: DateTime.fromISO(ends_at), most };
-      refused.set(key, each);
-      onLimited?.('secret', key);
-      throw refusal(each);
-    }
+    const now = counting.environment.now();
+    const most = {
+      [network]: FAILURES.ofNetwork,
+      // No client can have another id, so then only the network counts.
+      ...(IDENTIFIER.test(clientId) && { [`${network} ${clientId}`]: FAILURES.ofClient }),
+    };
+    const already = Object.keys(most).flatMap((key) => refused.get(key) ?? []);
+    for (const { until, most } of already) if (until > now) throw limited(until.diff(now).toMillis(), most);
+    const over = await countAtOnce(counting, most, FAILURES.minutes);
+    if (over === undefined) return;
+    if (refused.size >= MOST_REFUSED) refused.clear();
+    refused.set(over.key, { until: now.plus(over.milliseconds), most: over.most });
+    onLimited?.('secret', over.key);
+    throw limited(over.milliseconds, over.most);
   };
 }
 

@@ -20,20 +20,21 @@ export function named<Schema extends z.ZodType>(id: string, schema: Schema) {
   return schema;
 }
 
-/** A decimal as a string or a JSON number. The result is the source text. */
-export const decimal = z
-  .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
-  .transform((value) => (value instanceof ExactNumber ? value.text : value))
-  .pipe(
-    z
-      .string()
-      .max(64)
-      .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
-  );
+/** The source text of a string or a JSON number. */
+const textOfNumber = (problem: string) =>
+  z
+    .union([z.string(), z.instanceof(ExactNumber)], problem)
+    .transform((value) => (value instanceof ExactNumber ? value.text : value));
 
-export const wholeNumber = z
-  .union([z.string(), z.instanceof(ExactNumber)], 'must be a whole number')
-  .transform((value) => (value instanceof ExactNumber ? value.text : value))
+/** A decimal as a string or a JSON number. The result is the source text. */
+export const decimal = textOfNumber('must be a decimal, as a number or a string').pipe(
+  z
+    .string()
+    .max(64)
+    .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
+);
+
+export const wholeNumber = textOfNumber('must be a whole number')
   .pipe(z.string().regex(/^\d{1,15}$/, 'must be a whole number'))
   .transform(Number);
 
@@ -93,39 +94,39 @@ const increments = {
   incrementalInvoiceAmount: amount('Additional amount to be routed to the service'),
 };
 
+/** What a quote and a requote have in common. */
+const offer = {
+  quote_id: identifier,
+  currency,
+  ...orderAnswer,
+  expires_at: instant.nullable().describe('The time of expiry; null: never'),
+  enrollment_id: identifier.nullable(),
+  accepted_at: instant.nullable(),
+};
+
 export const quoteAnswer = named(
   'Quote',
   z.object({
-    quote_id: identifier,
+    ...offer,
     policy_id: identifier,
-    currency,
     insured_amount: amount('The insured amount'),
     ...prices,
-    ...orderAnswer,
     quoted_at: instant,
-    expires_at: instant.nullable().describe('The time of expiry; null: never'),
     status: z.enum(['open', 'accepted', 'expired', 'reversed']).describe('reversed: in whole or in part'),
-    enrollment_id: identifier.nullable(),
-    accepted_at: instant.nullable(),
   }),
 );
 
 export const requoteAnswer = named(
   'Requote',
   z.object({
+    ...offer,
     requote_id: identifier,
-    quote_id: identifier,
-    currency,
     insured_amount: amount('The amount now insured'),
     ...increments,
-    ...orderAnswer,
     requoted_at: instant,
-    expires_at: instant.nullable().describe('The time of expiry; null: never'),
     status: z
       .enum(['open', 'accepted', 'expired', 'stale'])
       .describe('stale: the accepted price of the quote has changed since, so it cannot be accepted'),
-    enrollment_id: identifier.nullable(),
-    accepted_at: instant.nullable(),
   }),
 );
 
@@ -171,32 +172,20 @@ const split = named(
       .describe('Why the split cannot be planned; the acceptance is valid regardless'),
   }),
 );
-/** The plan for routing our share; only for connected accounts. */
-const optionalSplit = split.optional();
+const accepted = {
+  quote_id: identifier,
+  enrollment_id: identifier,
+  currency,
+  accepted_at: instant,
+  /** The plan for routing our share; only for connected accounts. */
+  split: split.optional(),
+};
 
-export const acceptance = named(
-  'Acceptance',
-  z.object({
-    quote_id: identifier,
-    enrollment_id: identifier,
-    currency,
-    accepted_at: instant,
-    ...prices,
-    split: optionalSplit,
-  }),
-);
+export const acceptance = named('Acceptance', z.object({ ...accepted, ...prices }));
 
 export const requoteAcceptance = named(
   'RequoteAcceptance',
-  z.object({
-    requote_id: identifier,
-    quote_id: identifier,
-    enrollment_id: identifier,
-    currency,
-    accepted_at: instant,
-    ...increments,
-    split: optionalSplit,
-  }),
+  z.object({ ...accepted, requote_id: identifier, ...increments }),
 );
 
 export const reversalAnswer = named(

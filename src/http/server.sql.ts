@@ -60,40 +60,30 @@ export const readJobHealth = querying<JobHealth>(`
          (SELECT coalesce(sum(count), 0)::bigint FROM job_attention a WHERE a.job = j.job) AS attention
   FROM job_runs j ORDER BY job, finished_at DESC, job_run_id DESC`);
 
-/** A key whose window has ended starts at one. Also deletes some expired keys. */
-export const countFailures = querying<
-  Readonly<{ key: string; failures: number; ends_at: string }>,
-  Readonly<{ keys: readonly string[]; now: string; endsAt: string }>
->(`
-  WITH ended AS (
-    SELECT key FROM failed_exchanges WHERE ends_at <= :now AND key <> ALL (:keys)
-    ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
-  ), forgotten AS (DELETE FROM failed_exchanges WHERE key IN (SELECT key FROM ended))
-  INSERT INTO failed_exchanges AS f (key, failures, ends_at)
-  SELECT key, 1, :endsAt FROM unnest(:keys::text[]) AS key
-  ON CONFLICT (key) DO UPDATE SET
-    failures = CASE WHEN f.ends_at <= :now THEN 1 ELSE f.failures + 1 END,
-    ends_at = CASE WHEN f.ends_at <= :now THEN excluded.ends_at ELSE f.ends_at END
-  RETURNING key, failures, ends_at`);
+/** The given time, or that of the database. */
+const AT = 'coalesce(:now::timestamptz, now())';
 
-/** Adds requests to the counts of the current minute and returns the totals. Also deletes some expired counts. */
-export const addRequestCounts = querying<
+/**
+ * Adds to the counts of the current windows and returns the totals. A key without a window, or whose window has ended,
+ * begins one of `seconds`. Also deletes some expired counts.
+ */
+export const addCounts = querying<
   Readonly<{ key: string; requests: number; milliseconds: number }>,
-  Readonly<{ keys: readonly string[]; requests: readonly number[]; seconds: number }>
+  Readonly<{ keys: readonly string[]; requests: readonly number[]; seconds: number; now: string | null }>
 >(`
   WITH ended AS (
-    SELECT key FROM request_counts WHERE ends_at <= now() AND key <> ALL (:keys)
+    SELECT key FROM request_counts WHERE ends_at <= ${AT} AND key <> ALL (:keys)
     ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
   ), forgotten AS (DELETE FROM request_counts WHERE key IN (SELECT key FROM ended))
   INSERT INTO request_counts AS c (key, requests, ends_at)
-  SELECT key, requests, now() + :seconds::integer * interval '1 second'
+  SELECT key, requests, ${AT} + :seconds::integer * interval '1 second'
   FROM unnest(:keys::text[], :requests::integer[]) AS added (key, requests)
   -- A fixed order keeps servers from deadlocking.
   ORDER BY key
   ON CONFLICT (key) DO UPDATE SET
-    requests = CASE WHEN c.ends_at <= now() THEN excluded.requests ELSE c.requests + excluded.requests END,
-    ends_at = CASE WHEN c.ends_at <= now() THEN excluded.ends_at ELSE c.ends_at END
-  RETURNING key, requests, (extract(epoch FROM ends_at - now()) * 1000)::float8 AS milliseconds`);
+    requests = CASE WHEN c.ends_at <= ${AT} THEN excluded.requests ELSE c.requests + excluded.requests END,
+    ends_at = CASE WHEN c.ends_at <= ${AT} THEN excluded.ends_at ELSE c.ends_at END
+  RETURNING key, requests, (extract(epoch FROM ends_at - ${AT}) * 1000)::float8 AS milliseconds`);
 
 /** `rows` is a JSON array. */
 export const insertSecurityEvents = executing<{ host: string; rows: string }>(`

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import Fastify, { FastifyInstance, FastifyReply, FastifyRequest, LogController, RouteHandlerMethod } from 'fastify';
+import { addressList } from '#config/addresses';
 import { Refusal, refuse } from '#errors/refusals';
 import { Publisher } from '#partner-events/publish';
 import { Acceptances } from '#quotes/acceptances';
@@ -20,7 +21,7 @@ import { addReference } from './reference.tsx';
 import { RowStreams } from './row-streams.ts';
 import { SecurityLog } from './security-log.ts';
 import { addSettlementFiles } from './settlement-files.ts';
-import { addressList, issuerOf, ServerOptions, Shared, unknownProxies } from './shared.ts';
+import { issuerOf, ServerOptions, Shared, unknownProxies } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { TokenIssuer } from './tokens.ts';
 import { addWebhooks } from './webhooks.ts';

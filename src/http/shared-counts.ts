@@ -4,7 +4,7 @@
  * database is unavailable, each process counts alone.
  */
 import { Database } from '#database/database';
-import { addRequestCounts } from './server.sql.ts';
+import { addCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;
 const EVERY_MS = 1000;
@@ -90,8 +90,8 @@ export class SharedCounts {
     const sent = new Map(due.map(([key, { unsent }]) => [key, unsent]));
     for (const [, window] of due) window.unsent = 0;
     try {
-      const rows = { keys: [...sent.keys()], requests: [...sent.values()], seconds: WINDOW_MS / 1000 };
-      const totals = await this.#database.transaction((tx) => addRequestCounts(tx, rows));
+      const rows = { keys: [...sent.keys()], requests: [...sent.values()], seconds: WINDOW_MS / 1000, now: null };
+      const totals = await this.#database.transaction((tx) => addCounts(tx, rows));
       const now = performance.now();
       for (const { key, requests, milliseconds } of totals) {
         const window = this.#windows.get(key);

@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http';
-import { BlockList, isIPv6 } from 'node:net';
 import { FastifyInstance, FastifyRequest } from 'fastify';
+import { addressList } from '#config/addresses';
 import { publicAddress, Settings } from '#config/settings';
 import { Publisher } from '#partner-events/publish';
 import { Acceptances } from '#quotes/acceptances';
@@ -48,19 +48,4 @@ export const hasProxyHeader = ({ headers }: Pick<IncomingMessage, 'headers'>) =>
 export function unknownProxies({ http }: Settings): (request: FastifyRequest) => boolean {
   const isNamed = addressList(http.trust_proxy);
   return ({ raw }) => hasProxyHeader(raw) && !isNamed(raw.socket.remoteAddress ?? '');
-}
-
-export function addressList(networks: readonly string[]): (address: string) => boolean {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-    if (prefix === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(prefix), family);
-  }
-  return (address) => {
-    // A dual-stack socket reports an IPv4 caller as ::ffff:192.0.2.1.
-    const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-    return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
-  };
 }

@@ -8,7 +8,7 @@ import { LAST_CLOSED } from './running-lines.sql.ts';
 const TOLD_WITHIN_DAYS = 31;
 
 /** SQL of all rows of the quotes in `wanted`: those of the ledger, and new ones from `added`. */
-const rowsOfQuotes = (added: string) => `
+const rowsOfQuotes = (added: string, more = '') => `
   SELECT r.seq, r.kind, r.partner_id, r.quote_id, r.requote_id, r.policy_id, r.currency, z.local::date::text AS day,
          (greatest(r.accepted_at, :now::timestamptz - interval '${TOLD_WITHIN_DAYS} days')
           AT TIME ZONE r.time_zone)::date::text AS judged_on,
@@ -17,11 +17,11 @@ const rowsOfQuotes = (added: string) => `
          r.spot_price::text, r.partner_cut::text, r.invoice_amount::text, r.cover_from::text, r.cover_to::text,
          g.ground, r.arrangement,
          CASE WHEN bool_or(r.arrangement = 'connected_account') OVER (PARTITION BY r.partner_id, r.quote_id)
-         THEN shares_taken_back(r.partner_id, r.quote_id)::text ELSE '0' END AS taken_back
+         THEN shares_taken_back(r.partner_id, r.quote_id)::text ELSE '0' END AS taken_back ${more}
   FROM (
-    SELECT NULL::bigint AS seq, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.policy_id, e.currency,
-           e.accepted_at, e.time_zone, e.posted_month, e.arrangement, e.spot_price, e.partner_cut, e.invoice_amount,
-           e.cover_from, e.cover_to
+    SELECT NULL::bigint AS seq, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id,
+           e.policy_id, e.currency, e.accepted_at, e.time_zone, e.posted_month, e.arrangement, e.spot_price,
+           e.partner_cut, e.invoice_amount, e.cover_from, e.cover_to
     FROM wanted q CROSS JOIN LATERAL (
       SELECT * FROM ledger_rows
       WHERE partner_id = q.partner_id AND kind = 'quote_accepted' AND own_id(ledger_rows) = q.quote_id
@@ -41,16 +41,29 @@ export const readQuotesToJudge = querying<QuoteRow, { now: string }>(`
   )
   ${rowsOfQuotes(`
   UNION ALL
-  SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.requote_id, NULL, s.policy_id, s.currency, s.accepted_at,
+  SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.requote_id, NULL, NULL, s.policy_id, s.currency, s.accepted_at,
         p.time_zone, '', NULL, s.spot_price, s.partner_cut, s.invoice_amount, s.cover_from, s.cover_to
   FROM wanted q JOIN related s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id
   JOIN partners p ON p.partner_id = s.partner_id
   WHERE ${GOOD}`)}`);
 
+export type RowOfQuote = QuoteRow &
+  Readonly<{
+    enrollment_id: string | null;
+    /** The partner's present one. */
+    time_zone: string;
+    /** The earliest open month; null before the first close. */
+    open_month: string | null;
+  }>;
+
 /** All rows of one quote in the ledger, in the order of their times. */
-export const readQuoteRows = querying<QuoteRow, { partnerId: string; quoteId: string; now: string }>(`
+export const readQuoteRows = querying<RowOfQuote, { partnerId: string; quoteId: string; now: string }>(`
   WITH wanted AS (SELECT :partnerId::text COLLATE "C" AS partner_id, :quoteId::text COLLATE "C" AS quote_id)
-  ${rowsOfQuotes('')}`);
+  ${rowsOfQuotes(
+    '',
+    `, r.enrollment_id, (SELECT p.time_zone FROM partners p WHERE p.partner_id = r.partner_id),
+       (SELECT month_after(max(month)) FROM closed_months) AS open_month`,
+  )}`);
 
 /** The present terms of policies, keyed by `partner policy`, in the order of their days. */
 export async function readTermsOf(

@@ -1,9 +1,9 @@
 /** Rows of imports that are held, and the decisions about them. */
-import { execute, executing, query, querying, queryingColumn, Transaction } from '#database/transaction';
+import { columnsOf, execute, executing, query, querying, queryingColumn, Transaction } from '#database/transaction';
 import { Scope } from '#people/scope';
 import { OUTSIDE_TERMS } from './cancellation.ts';
 import { Sign } from './doubles.sql.ts';
-import { RowFacts } from './row.ts';
+import { ROW_FACTS, RowFacts } from './row.ts';
 import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
 import { saleKind } from './running-lines.sql.ts';
 
@@ -75,12 +75,9 @@ export async function countNewlyHeld(tx: Transaction) {
   return rows;
 }
 
-const CONTENT = `kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency, accepted_at,
-       spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to`;
-
 /** Records the newly held rows, in file order. */
 export const insertHeldRows = executing<{ recordedAt: string; eventId: number }>(`
-  INSERT INTO held_rows (${CONTENT}, sign, repeats, recorded_at, event_id)
+  INSERT INTO held_rows (kind, partner_id, ${ROW_FACTS}, sign, repeats, recorded_at, event_id)
   SELECT s.kind, s.partner_id, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id, s.policy_id, s.currency,
          s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut), trim_scale(s.invoice_amount),
          s.order_reference, s.cover_from, s.cover_to, coalesce(d.sign, f.reason, 'held_sale'), d.repeats,
@@ -148,9 +145,8 @@ export function readHeldRows(tx: Transaction, question: HeldQuestion): Promise<H
   } = question;
   return query(
     tx,
-    `SELECT h.held_row_id, h.kind, h.partner_id, p.name AS partner_name, own_id(h) AS own_id, h.quote_id, h.requote_id,
-            h.reversal_id, h.enrollment_id, h.policy_id, h.currency, h.accepted_at, h.spot_price, h.partner_cut,
-            h.invoice_amount, h.order_reference, h.cover_from, h.cover_to, h.sign, h.repeats, h.recorded_at,
+    `SELECT h.held_row_id, h.kind, h.partner_id, p.name AS partner_name, own_id(h) AS own_id,
+            ${columnsOf('h', ROW_FACTS)}, h.sign, h.repeats, h.recorded_at,
             e.subject AS source, d.decision, d.reason AS decision_reason,
             NOT jsonb_exists(e.details, 'all_that_is_given') AS stated
      FROM held_rows h JOIN partners p USING (partner_id) JOIN audit_events e USING (event_id)

@@ -149,20 +149,17 @@ export async function importRows(
   }
   const refused = isInvalid || differing.length > 0;
   const newlyHeld = held === 0 || refused ? 0 : await countNewlyHeld(tx);
-  const counts = { duplicates, held, rejected, errors, control, refused };
   const heldRows = async () =>
     held === 0 ? [] : (await readHeldInFile(tx, { limit: REPORTED_ERRORS })).map((row) => describeHeld(row, files));
-  if (good + newlyHeld === 0 || refused) {
-    const nothing = { accepted: 0, late: 0, other_currencies: [], differing_cuts: [], totals: {}, reversals: [] };
-    return { ...nothing, ...counts, sha256, held_rows: await heldRows(), event_id: null };
-  }
+  const nothing: ImportReport = {
+    ...{ accepted: 0, duplicates, held, rejected, errors, control, refused, sha256, held_rows: await heldRows() },
+    ...{ late: 0, other_currencies: [], differing_cuts: [], totals: {}, reversals: [], event_id: null },
+  };
+  if (good + newlyHeld === 0 || refused) return nothing;
   const differing_cuts = await readStagedCuts(tx);
   const totals = await sumGoodRows(tx);
-  const foreseen: ImportReport = {
-    ...{ ...counts, accepted: good, late: 0, other_currencies: [], differing_cuts, sha256, totals, event_id: null },
-    reversals: options.action === undefined ? await sumGoodReversals(tx) : [],
-    held_rows: await heldRows(),
-  };
+  const reversals = options.action === undefined ? await sumGoodReversals(tx) : [];
+  const foreseen = { ...nothing, accepted: good, differing_cuts, totals, reversals };
   if (options.agree !== undefined && !(await options.agree(foreseen))) return foreseen;
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
     monthsAround(time_zone, utc_month),

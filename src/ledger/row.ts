@@ -41,6 +41,9 @@ export type RowFacts = Readonly<{
   cover_to: string | null;
 }>;
 
+export const ROW_FACTS = `quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency, accepted_at, spot_price,
+  partner_cut, invoice_amount, order_reference, cover_from, cover_to`;
+
 /**
  * Additional columns of a file of rejected rows. An import ignores these columns, so the corrected file can be imported
  * again.

@@ -1,7 +1,7 @@
 /** SQL of partner events. */
 
-import { execute, prepared, querying, queryingValue, queryOne, Transaction } from '#database/transaction';
-import { RowFacts } from '#ledger/row';
+import { columnsOf, execute, prepared, querying, queryingValue, queryOne, Transaction } from '#database/transaction';
+import { ROW_FACTS, RowFacts } from '#ledger/row';
 import { NumberRange } from '#log/lines.sql';
 
 export type PageRow = Readonly<{
@@ -39,9 +39,7 @@ export const readEventRows = querying<
   LedgerEventRow,
   { partnerId: string; months: readonly string[]; ids: readonly number[] }
 >(`
-  SELECT r.entry_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
-         r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
-         r.cover_from, r.cover_to, r.recorded_at, g.ground
+  SELECT r.entry_id, ${columnsOf('r', ROW_FACTS)}, r.month, r.posted_month, r.recorded_at, g.ground
   FROM unnest(:months::text[], :ids::bigint[]) AS k (posted_month, entry_id)
   JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id
   LEFT JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id`);

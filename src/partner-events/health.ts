@@ -8,10 +8,7 @@ export type WebhookHealth = Readonly<{
   active: number;
   /** The number of events that are published but not acknowledged. */
   waiting: number;
-  troubled: readonly (Pick<
-    Webhook,
-    'partner_id' | 'url' | 'state' | 'waiting' | 'failing_since' | 'paused_at' | 'last_failure'
-  > & {
+  troubled: readonly (Webhook & {
     /** Whether the secret was derived from a different key than the key of this environment. */
     readonly unsigned: boolean;
   })[];
@@ -31,8 +28,6 @@ export async function readWebhookHealth(
   return {
     active: all.length - troubled.length,
     waiting: all.reduce((sum, { waiting }) => sum + waiting, 0),
-    troubled: troubled.map(({ partner_id, url, state, waiting, failing_since, paused_at, last_failure, unsigned }) => ({
-      ...{ partner_id, url, state, waiting, failing_since, paused_at, last_failure, unsigned },
-    })),
+    troubled,
   };
 }

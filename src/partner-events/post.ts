@@ -6,36 +6,27 @@
 import { LookupAddress, LookupOptions, lookup } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
-import { BlockList, isIP, isIPv6, LookupFunction } from 'node:net';
+import { isIP, isIPv6, LookupFunction } from 'node:net';
+import { addressList } from '#config/addresses';
 
 /** The time limit for the connection and the whole answer. */
 const TIMEOUT_MILLISECONDS = 10_000;
 /** The limit up to which an answer is read. */
 const LARGEST_ANSWER = 64 * 1024;
 
-const NOT_PUBLIC = new BlockList();
-for (const network of [
+const isSpecial = addressList([
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
   ...['224.0.0.0/4', '240.0.0.0/4'],
-]) {
-  const [address = '', prefix] = network.split('/');
-  NOT_PUBLIC.addSubnet(address, Number(prefix), 'ipv4');
-}
-// Ranges within 2000::/3 that are not public, by IANA's registry of special-purpose addresses: protocol assignments with
-// Teredo, benchmarking and ORCHID; documentation; 6to4.
-NOT_PUBLIC.addSubnet('2001::', 23, 'ipv6');
-NOT_PUBLIC.addSubnet('2001:db8::', 32, 'ipv6');
-NOT_PUBLIC.addSubnet('2002::', 16, 'ipv6');
-NOT_PUBLIC.addSubnet('3fff::', 20, 'ipv6');
-const UNICAST = new BlockList();
-UNICAST.addSubnet('2000::', 3, 'ipv6');
+  // Ranges within 2000::/3 that are not public, by IANA's registry of special-purpose addresses: protocol assignments
+  // with Teredo, benchmarking and ORCHID; documentation; 6to4.
+  ...['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
+]);
+const isUnicast = addressList(['2000::/3']);
 
 /** Whether an address belongs to the public internet. An IPv4 address inside an IPv6 address is never public. */
-export function isPublicAddress(address: string) {
-  if (isIPv6(address)) return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6');
-  return isIP(address) === 4 && !NOT_PUBLIC.check(address, 'ipv4');
-}
+export const isPublicAddress = (address: string) =>
+  isIP(address) !== 0 && !isSpecial(address) && (!isIPv6(address) || isUnicast(address));
 
 /**
  * The reason why a URL cannot be used; undefined for a usable URL. Names are checked again whenever they are resolved.

@@ -187,7 +187,7 @@ class Sender {
     if (typeof answer !== 'string' && answer.status >= 200 && answer.status < 300) {
       const acknowledged = await database.transaction((tx) => acknowledge(tx, sent));
       failpoint('webhook.acknowledged');
-      return acknowledged;
+      return acknowledged === 1;
     }
     await this.fail(webhook, sent, answer);
     return false;
@@ -206,7 +206,7 @@ class Sender {
     const pause = status === 410 || hours >= PAUSED_AFTER_HOURS;
     await database.transaction(async (tx) => {
       const recorded = await recordFailure(tx, { ...sent, reason, now: now.toISO(), next, pause });
-      if (!recorded || !pause) return;
+      if (recorded === 0 || !pause) return;
       const details = { reason, position: sent.position, failing_since: since };
       await recordEvent(tx, actor, { action: 'webhook.pause', subject: sent.partnerId, details, now: now.toISO() });
     });

@@ -1,5 +1,5 @@
 import { DueItems } from '#database/claims';
-import { execute, executing, query, Transaction } from '#database/transaction';
+import { executing, query, Transaction } from '#database/transaction';
 
 export type WebhookRow = Readonly<{
   partner_id: string;
@@ -39,6 +39,8 @@ export const lockWebhook = executing<{ partnerId: string }>(
   `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
 );
 
+const CALM = 'failures = 0, failing_since = NULL, last_failure = NULL, next_attempt_at = NULL';
+
 type WebhookChange = Readonly<{
   partnerId: string;
   url: string;
@@ -53,12 +55,10 @@ export const writeWebhook = executing<WebhookChange>(`
   VALUES (:partnerId, :url, :secretVersion, :keyCheck, :previousUntil, :acknowledged)
   ON CONFLICT (partner_id) DO UPDATE
   SET url = EXCLUDED.url, secret_version = EXCLUDED.secret_version, key_check = EXCLUDED.key_check,
-      previous_until = EXCLUDED.previous_until, acknowledged = EXCLUDED.acknowledged, failures = 0,
-      failing_since = NULL, last_failure = NULL, next_attempt_at = NULL, paused_at = NULL`);
+      previous_until = EXCLUDED.previous_until, acknowledged = EXCLUDED.acknowledged, ${CALM}, paused_at = NULL`);
 
 export const removeUrl = executing<{ partnerId: string }>(`
-  UPDATE webhooks SET url = NULL, previous_until = NULL, failures = 0, failing_since = NULL, last_failure = NULL,
-         next_attempt_at = NULL, paused_at = NULL
+  UPDATE webhooks SET url = NULL, previous_until = NULL, ${CALM}, paused_at = NULL
   WHERE partner_id = :partnerId`);
 
 // --- Sending ---
@@ -94,31 +94,16 @@ type WebhookState = Readonly<{
   position: number;
 }>;
 
-export async function acknowledge(tx: Transaction, sent: WebhookState) {
-  const acknowledged = await execute(
-    tx,
-    `UPDATE webhooks
-     SET acknowledged = :position, failures = 0, failing_since = NULL, last_failure = NULL,
-         next_attempt_at = NULL
-     WHERE partner_id = :partnerId AND url = :url AND paused_at IS NULL
-       AND acknowledged = :position::bigint - 1`,
-    { ...sent },
-  );
-  return acknowledged === 1;
-}
+const SINCE_SENT = `WHERE partner_id = :partnerId AND url = :url AND paused_at IS NULL
+  AND acknowledged = :position::bigint - 1`;
 
-export async function recordFailure(
-  tx: Transaction,
-  failed: WebhookState & { reason: string; now: string; next: string; pause: boolean },
-) {
-  const recorded = await execute(
-    tx,
-    `UPDATE webhooks
-     SET failures = failures + 1, failing_since = coalesce(failing_since, :now), last_failure = :reason,
-         next_attempt_at = :next, paused_at = CASE WHEN :pause THEN :now::timestamptz END
-     WHERE partner_id = :partnerId AND url = :url AND paused_at IS NULL
-       AND acknowledged = :position::bigint - 1`,
-    { ...failed },
-  );
-  return recorded === 1;
-}
+/** Returns the number of changed webhooks. */
+export const acknowledge = executing<WebhookState>(`
+  UPDATE webhooks SET acknowledged = :position, ${CALM} ${SINCE_SENT}`);
+
+/** Returns the number of changed webhooks. */
+export const recordFailure = executing<WebhookState & { reason: string; now: string; next: string; pause: boolean }>(`
+  UPDATE webhooks
+  SET failures = failures + 1, failing_since = coalesce(failing_since, :now), last_failure = :reason,
+      next_attempt_at = :next, paused_at = CASE WHEN :pause THEN :now::timestamptz END
+  ${SINCE_SENT}`);

@@ -7,6 +7,7 @@ import { cancellationText } from './cancellation.ts';
 import { cutRateText } from './cut-rate.ts';
 import {
   ALWAYS,
+  OF_ARRANGEMENT,
   PartnerView,
   readArrangements,
   readInactive,
@@ -80,18 +81,6 @@ export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<
   readChangeEvents(tx, { subjects: [partnerId], actions: [CREATE, UPDATE] });
 
 // --- Stored and replayed partners ---
-
-/** An arrangement applies from a given month on. Earlier ones are kept. */
-const OF_ARRANGEMENT = [
-  'arrangement',
-  'connected_account_id',
-  'merchant_of_record',
-  'split',
-  'settlement_currencies',
-  'connected_account_type',
-  'connected_account_state',
-  'balance_transactions_from',
-] as const;
 
 type Fields = Map<string, Value>;
 

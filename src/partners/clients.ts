@@ -50,17 +50,13 @@ export async function createClient(
     now,
   });
   await insertClient(tx, { clientId, partnerId, eventId, now });
-  const secret = newSecret(action.environment);
-  await insertSecret(tx, {
-    clientId,
-    sequence: 1,
-    sha256: secretHash(secret),
-    expiresAt: expiry(action.now, validDays),
-    previousEndsAt: null,
-    eventId,
-    now,
-  });
-  return { partner_id: partnerId, client_id: clientId, client_secret: secret };
+  const client_secret = await issueSecret(
+    tx,
+    { clientId, sequence: 1, previousEndsAt: null, eventId },
+    validDays,
+    action,
+  );
+  return { partner_id: partnerId, client_id: clientId, client_secret };
 }
 
 /** The previous secret works until the overlap ends. A third live one is refused unless the overlap is zero. */
@@ -85,22 +81,9 @@ export async function rotateSecret(
     details: { previous_ends_at: previousEndsAt, valid_days: options.validDays ?? null },
     now,
   });
-  const secret = newSecret(action.environment);
-  await insertSecret(tx, {
-    clientId,
-    sequence: client.last_sequence + 1,
-    sha256: secretHash(secret),
-    expiresAt: expiry(action.now, options.validDays),
-    previousEndsAt,
-    eventId,
-    now,
-  });
-  return {
-    partner_id: client.partner_id,
-    client_id: clientId,
-    client_secret: secret,
-    previous_ends_at: previousEndsAt,
-  };
+  const next = { clientId, sequence: client.last_sequence + 1, previousEndsAt, eventId };
+  const client_secret = await issueSecret(tx, next, options.validDays, action);
+  return { partner_id: client.partner_id, client_id: clientId, client_secret, previous_ends_at: previousEndsAt };
 }
 
 /** Revokes a client at once, with its secrets and tokens. Repeating changes nothing. */
@@ -152,10 +135,17 @@ export async function authenticate(
 
 const NO_HASH = '0'.repeat(64);
 
-/** A prefix of the program and the environment, by which a leaked secret can be recognized. */
-const newSecret = (environment: EnvironmentName) => `rk_${environment}_${randomBytes(32).toString('base64url')}`;
+/** The secret has a prefix of the program and the environment, by which a leaked one can be recognized. */
+async function issueSecret(
+  tx: Transaction,
+  issued: Pick<Parameters<typeof insertSecret>[1], 'clientId' | 'sequence' | 'previousEndsAt' | 'eventId'>,
+  validDays: number | undefined,
+  { environment, now }: Action,
+) {
+  const secret = `rk_${environment}_${randomBytes(32).toString('base64url')}`;
+  const expiresAt = validDays === undefined ? null : now.plus({ days: validDays }).toUTC().toISO();
+  await insertSecret(tx, { ...issued, sha256: secretHash(secret), expiresAt, now: now.toISO() });
+  return secret;
+}
 
 const secretHash = (secret: string) => createHash('sha256').update(secret).digest('hex');
-
-const expiry = (now: DateTime<true>, days: number | undefined) =>
-  days === undefined ? null : now.plus({ days }).toUTC().toISO();

@@ -232,19 +232,16 @@ export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({ name, byt
 /** Parses partners.json, or refuses the whole file with its first mistakes and their places. */
 export function parsePartners(json: string, file: string): PartnerRecord[] {
   const text = json.replace(/^\uFEFF/, '');
+  const refused = (reason: string, path = '') => refuse('partners_invalid', { file, problems: [{ path, reason }] });
   let value: unknown;
   try {
     value = parseExactJson(text);
   } catch (error) {
-    throw refuse('partners_invalid', { file, problems: [{ path: '', reason: `is not JSON: ${reasonOf(error)}` }] });
+    throw refused(`is not JSON: ${reasonOf(error)}`);
   }
   const twice = repeatedName(text);
-  if (twice !== undefined) {
-    throw refuse('partners_invalid', { file, problems: [{ path: twice, reason: 'appears twice in one object' }] });
-  }
-  if (!Array.isArray(value)) {
-    throw refuse('partners_invalid', { file, problems: [{ path: '', reason: 'must be an array of partners' }] });
-  }
+  if (twice !== undefined) throw refused('appears twice in one object', twice);
+  if (!Array.isArray(value)) throw refused('must be an array of partners');
   refuseTooMany(file, value.length);
   const problems: FieldProblem[] = [];
   const partners = readUntilTold(value, problems, (each, index) => {

@@ -20,6 +20,7 @@ import {
   changedTerms,
   latestArrangements,
   latestMonthsWithRows,
+  OF_ARRANGEMENT,
   readAccountSources,
   readParents,
   readPartners,
@@ -56,7 +57,7 @@ export async function importPartners(
   refuseParents(partners, await readParents(tx));
   const now = instant.toISO();
   const before = await readPartners(tx);
-  const written = await upsertPartners(tx, { partners, now });
+  const written = await upsertPartners(tx, partners, now);
   const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));
   const changed = new Set(written.map((row) => row.partner_id));
   for (const id of await upsertPolicies(tx, partners, now)) changed.add(id);
@@ -98,6 +99,8 @@ function refuseParents(
   }
 }
 
+const refuseChange = (partner_id: string, reason: string) => refuse('arrangement_change', { partner_id, reason });
+
 async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]) {
   const ids = partners.map((partner) => partner.partner_id);
   const present = new Map((await latestArrangements(tx, { ids })).map((each) => [each.partner_id, each]));
@@ -119,13 +122,12 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
     const changedBy = different.find((each) =>
       accountsChangedBy(each, present.get(each.partner_id)).includes(after.account),
     );
-    throw refuse('arrangement_change', {
-      partner_id: changedBy?.partner_id ?? '',
-      reason:
-        `${after.account} already has balance transactions of ${after.month} from ${before.source}, and ` +
+    throw refuseChange(
+      changedBy?.partner_id ?? '',
+      `${after.account} already has balance transactions of ${after.month} from ${before.source}, and ` +
         'a month has one source. Change the source for every partner with this account, and set ' +
         '"arrangement_from" to a month without balance transactions',
-    });
+    );
   }
   return different.map((each) => each.partner_id);
 }
@@ -146,29 +148,22 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
   const { partner_id, arrangement, arrangement_from } = partner;
   if (before !== undefined && before.arrangement !== arrangement) {
     if (arrangement_from === undefined) {
-      throw refuse('arrangement_change', {
+      throw refuseChange(
         partner_id,
-        reason: `its arrangement is ${before.arrangement}. To change it, set "arrangement_from" to a month without ledger rows`,
-      });
+        `its arrangement is ${before.arrangement}. To change it, set "arrangement_from" to a month without ledger rows`,
+      );
     }
     if (arrangement_from < before.from_month) {
-      throw refuse('arrangement_change', {
+      throw refuseChange(
         partner_id,
-        reason: `arrangement_from ${arrangement_from} is before the current arrangement, which began in ${before.from_month}`,
-      });
+        `arrangement_from ${arrangement_from} is before the current arrangement, which began in ${before.from_month}`,
+      );
     }
   }
   // A different account or source may apply from a later month on. Earlier months keep their account and source.
-  const next = {
-    arrangement,
-    connected_account_id: partner.connected_account_id ?? null,
-    merchant_of_record: partner.merchant_of_record ?? null,
-    split: partner.split ?? null,
-    settlement_currencies: partner.settlement_currencies ?? null,
-    connected_account_type: partner.connected_account_type ?? null,
-    connected_account_state: partner.connected_account_state ?? null,
-    balance_transactions_from: partner.balance_transactions_from ?? null,
-  };
+  const next = Object.fromEntries(
+    OF_ARRANGEMENT.map((field) => [field, partner[field] ?? null]),
+  ) as unknown as ArrangementTerms;
   const following =
     before !== undefined &&
     (hasOtherAccount(next, before) || hasOtherSource(next, before)) &&
@@ -176,13 +171,12 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     arrangement_from > before.from_month;
   const planned = before !== undefined && before.arrangement === arrangement && before.from_month !== ALWAYS;
   if (planned && !following && arrangement_from !== undefined && arrangement_from !== before.from_month) {
-    throw refuse('arrangement_change', {
+    throw refuseChange(
       partner_id,
-      reason:
-        `its arrangement ${arrangement} began in ${before.from_month}, and this month cannot become ` +
+      `its arrangement ${arrangement} began in ${before.from_month}, and this month cannot become ` +
         `${arrangement_from}. Leave arrangement_from at ${before.from_month}. To begin later, first restore ` +
         `the former arrangement from ${before.from_month} on, if no row prevents it`,
-    });
+    );
   }
   return {
     partner_id,
@@ -208,12 +202,11 @@ async function refuseMonthsWithRows(
   for (const { partner_id, from_month } of changing) {
     const latestMonth = latest.get(partner_id);
     if (latestMonth === undefined || from_month > latestMonth) continue;
-    throw refuse('arrangement_change', {
+    throw refuseChange(
       partner_id,
-      reason:
-        `arrangement_from ${from_month} is not after ${latestMonth}, which has ledger rows; ` +
+      `arrangement_from ${from_month} is not after ${latestMonth}, which has ledger rows; ` +
         'rows keep the arrangement of their month',
-    });
+    );
   }
 }
 
@@ -235,12 +228,11 @@ async function refuseReplacedAccounts(
     const old = before.connected_account_id;
     const why =
       month === null ? `${old} already has balance transactions` : `the partner has ledger rows up to ${month}`;
-    throw refuse('arrangement_change', {
-      partner_id: wanted.partner_id,
-      reason:
-        `${wanted.connected_account_id} cannot replace ${old}, because ${why}. ` +
+    throw refuseChange(
+      wanted.partner_id,
+      `${wanted.connected_account_id} cannot replace ${old}, because ${why}. ` +
         'Set "arrangement_from" to a later month without rows',
-    });
+    );
   }
 }
 

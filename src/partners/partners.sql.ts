@@ -1,6 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Settings } from '#config/settings';
-import { execute, executing, query, querying, queryingOne, queryOne, Transaction } from '#database/transaction';
+import {
+  columnsOf,
+  execute,
+  executing,
+  query,
+  querying,
+  queryingOne,
+  queryOne,
+  Transaction,
+} from '#database/transaction';
 import { Month } from '#month';
 import { FieldChange } from '#people/field-changes';
 import { Scope } from '#people/scope';
@@ -24,67 +33,57 @@ export type Arrangement = Readonly<{
 /** The month from which a partner's first arrangement applies. */
 export const ALWAYS = '0001-01' as Month;
 
+const ADDRESS = 'address_line1, address_line2, address_city, address_region, address_postal_code, address_country';
+const PLAIN = `reminder_email, statement_email, dispute_email, currency, time_zone, payment_terms_days,
+  payment_terms_end_of_month, payment_terms_day, tax_id, purchase_order, legal_note, parent, account_statement,
+  e_invoice, buyer_reference, electronic_address, feed`;
+
+/** The columns that the arrangement of a month determines. */
+export const OF_ARRANGEMENT = [
+  'arrangement',
+  'connected_account_id',
+  'merchant_of_record',
+  'split',
+  'settlement_currencies',
+  'connected_account_type',
+  'connected_account_state',
+  'balance_transactions_from',
+] as const;
+
+/**
+ * SQL that inserts rows, and updates those that differ. A row that stays inactive keeps the time of the first import that
+ * made it inactive.
+ */
+const upsert = (table: string, key: string, columns: string, rows: string) => `
+  INSERT INTO ${table} AS stored (${key}, ${columns}, inactive_since)
+  SELECT ${columnsOf('f', `${key}, ${columns}, inactive_since`)} FROM ${rows} AS f
+  ON CONFLICT (${key}) DO UPDATE SET (${columns}, inactive_since) = (
+    ${columnsOf('excluded', columns)},
+    CASE WHEN excluded.inactive_since IS NOT NULL
+         THEN coalesce(stored.inactive_since, excluded.inactive_since) END)
+  WHERE (${columnsOf('stored', columns)}, stored.inactive_since IS NULL)
+    IS DISTINCT FROM (${columnsOf('excluded', columns)}, excluded.inactive_since IS NULL)`;
+
+const UPSERT_PARTNERS = upsert(
+  'partners',
+  'partner_id',
+  `name, ${ADDRESS}, contact_name, contact_email, contact_cc, ${PLAIN}`,
+  'json_populate_recordset(NULL::partners, :partners::json)',
+);
+
 /** Inserts and updates partners. Returns the changed partners, and whether each is new. */
-export const upsertPartners = querying<
-  { partner_id: string; created: boolean },
-  { partners: readonly PartnerRecord[]; now: string }
->(`
-  INSERT INTO partners AS stored (
-    partner_id, name, address_line1, address_line2, address_city, address_region, address_postal_code,
-    address_country, contact_name, contact_email, contact_cc, reminder_email, statement_email, dispute_email, currency,
-    time_zone, payment_terms_days, payment_terms_end_of_month, payment_terms_day, tax_id, purchase_order,
-    legal_note, parent,
-    account_statement, e_invoice, buyer_reference, electronic_address, feed,
-    inactive_since, imported_at)
-  SELECT f.partner_id, f.name, f.address->>'line1', f.address->>'line2', f.address->>'city', f.address->>'region',
-         f.address->>'postal_code', f.address->>'country', f.invoicing_contact->>'name',
-         f.invoicing_contact->>'email', ARRAY(SELECT json_array_elements_text(f.invoicing_contact->'cc')),
-         f.reminder_email, f.statement_email, f.dispute_email, f.currency, f.time_zone, f.payment_terms_days,
-         f.payment_terms_end_of_month, f.payment_terms_day, f.tax_id, f.purchase_order, f.legal_note,
-         f.parent, f.account_statement, f.e_invoice, f.buyer_reference, f.electronic_address, f.feed,
-         CASE WHEN NOT f.active THEN :now::timestamptz END, :now::timestamptz
-  FROM json_to_recordset(:partners::json) AS f (
-    partner_id text, name text, address json, invoicing_contact json, reminder_email text,
-    statement_email text, dispute_email text, currency text, time_zone text,
-    payment_terms_days integer, payment_terms_end_of_month boolean, payment_terms_day integer,
-    active boolean, tax_id text, purchase_order text, legal_note text,
-    parent text, account_statement text, e_invoice text, buyer_reference text, electronic_address text,
-    feed text)
-  ON CONFLICT (partner_id) DO UPDATE SET
-    name = excluded.name, address_line1 = excluded.address_line1, address_line2 = excluded.address_line2,
-    address_city = excluded.address_city, address_region = excluded.address_region,
-    address_postal_code = excluded.address_postal_code, address_country = excluded.address_country,
-    contact_name = excluded.contact_name, contact_email = excluded.contact_email, contact_cc = excluded.contact_cc,
-    reminder_email = excluded.reminder_email, statement_email = excluded.statement_email,
-    dispute_email = excluded.dispute_email,
-    currency = excluded.currency, time_zone = excluded.time_zone, payment_terms_days = excluded.payment_terms_days,
-    payment_terms_end_of_month = excluded.payment_terms_end_of_month, payment_terms_day = excluded.payment_terms_day,
-    tax_id = excluded.tax_id, purchase_order = excluded.purchase_order, legal_note = excluded.legal_note,
-    parent = excluded.parent, account_statement = excluded.account_statement,
-    e_invoice = excluded.e_invoice, buyer_reference = excluded.buyer_reference,
-    electronic_address = excluded.electronic_address, feed = excluded.feed,
-    -- The time of the first import that made the partner inactive.
-    inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
-                          ELSE coalesce(stored.inactive_since, excluded.inactive_since) END,
-    imported_at = excluded.imported_at
-  WHERE (stored.name, stored.address_line1, stored.address_line2, stored.address_city, stored.address_region,
-         stored.address_postal_code, stored.address_country, stored.contact_name, stored.contact_email,
-         stored.contact_cc, stored.reminder_email, stored.statement_email, stored.dispute_email, stored.currency,
-         stored.time_zone, stored.payment_terms_days,
-         stored.payment_terms_end_of_month, stored.payment_terms_day, stored.tax_id,
-         stored.purchase_order, stored.legal_note, stored.parent, stored.account_statement,
-         stored.e_invoice, stored.buyer_reference, stored.electronic_address, stored.feed,
-         stored.inactive_since IS NULL)
-    IS DISTINCT FROM
-        (excluded.name, excluded.address_line1, excluded.address_line2, excluded.address_city,
-         excluded.address_region, excluded.address_postal_code, excluded.address_country, excluded.contact_name,
-         excluded.contact_email, excluded.contact_cc, excluded.reminder_email, excluded.statement_email,
-         excluded.dispute_email, excluded.currency, excluded.time_zone,
-         excluded.payment_terms_days, excluded.payment_terms_end_of_month, excluded.payment_terms_day, excluded.tax_id,
-         excluded.purchase_order, excluded.legal_note,
-         excluded.parent, excluded.account_statement, excluded.e_invoice, excluded.buyer_reference,
-         excluded.electronic_address, excluded.feed, excluded.inactive_since IS NULL)
-  RETURNING partner_id, (xmax = 0) AS created`);
+export function upsertPartners(
+  tx: Transaction,
+  partners: readonly PartnerRecord[],
+  now: string,
+): Promise<{ partner_id: string; created: boolean }[]> {
+  const rows = partners.map(({ address, invoicing_contact: { name, email, cc }, active, ...partner }) => ({
+    ...partner,
+    ...Object.fromEntries(Object.entries(address).map(([field, value]) => [`address_${field}`, value])),
+    ...{ contact_name: name, contact_email: email, contact_cc: cc, inactive_since: active ? null : now },
+  }));
+  return query(tx, `${UPSERT_PARTNERS} RETURNING partner_id, (xmax = 0) AS created`, { partners: rows });
+}
 
 export const readParents = querying<{ partner_id: string; parent: string | null }>(
   `SELECT partner_id, parent FROM partners`,
@@ -96,46 +95,31 @@ export const readParents = querying<{ partner_id: string; parent: string | null 
  */
 export async function upsertPolicies(tx: Transaction, partners: readonly PartnerRecord[], now: string) {
   const policies = partners.flatMap(({ partner_id, policies: own }) =>
-    own.map((policy) => ({
-      ...policy,
-      ...cutRates(policy.partner_cut_rate),
-      ...{ partner_id, rate: policy.price?.rate, minimum: policy.price?.minimum },
+    own.map(({ active, price, ...policy }) => ({
+      ...{ ...policy, ...cutRates(policy.partner_cut_rate), partner_id, inactive_since: active ? null : now },
+      ...{ price_rate: price?.rate, price_minimum: price?.minimum },
     })),
   );
-  const changed = await query<{ partner_id: string }>(
-    tx,
-    `INSERT INTO policies AS stored (
-       partner_id, policy_id, name, kind, partner_cut_rate, dated_cut_rates, price_rate, price_minimum, largest_price,
-       purchase_order, inactive_since)
-     SELECT f.partner_id, f.policy_id, f.name, f.kind,
-            coalesce(f.partner_cut_rate, p.partner_cut_rate, (f.dated_cut_rates->0->>'rate')::numeric),
-            CASE WHEN f.partner_cut_rate IS NULL THEN (
-              SELECT coalesce(jsonb_agg(r.each ORDER BY r.nth), '[]') FROM (
-                SELECT each, nth FROM jsonb_array_elements(p.dated_cut_rates) WITH ORDINALITY AS e (each, nth)
-                WHERE each->>'from' < f.dated_cut_rates->0->>'from') AS r) ELSE '[]' END || f.dated_cut_rates,
-            f.rate, f.minimum, f.largest_price, f.purchase_order, CASE WHEN NOT f.active THEN :now::timestamptz END
-     FROM json_to_recordset(:policies::json) AS f (
-       partner_id text, policy_id text, name text, kind text, partner_cut_rate numeric, dated_cut_rates jsonb,
-       rate numeric, minimum numeric, largest_price numeric, purchase_order text, active boolean)
-     LEFT JOIN policies p ON p.partner_id = f.partner_id COLLATE "C" AND p.policy_id = f.policy_id COLLATE "C"
-     ON CONFLICT (partner_id, policy_id) DO UPDATE SET
-       name = excluded.name, kind = excluded.kind, partner_cut_rate = excluded.partner_cut_rate,
-       dated_cut_rates = excluded.dated_cut_rates,
-       price_rate = excluded.price_rate, price_minimum = excluded.price_minimum,
-       largest_price = excluded.largest_price, purchase_order = excluded.purchase_order,
-       inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
-                             ELSE coalesce(stored.inactive_since, excluded.inactive_since) END
-     WHERE (stored.name, stored.kind, stored.partner_cut_rate, stored.dated_cut_rates, stored.price_rate,
-            stored.price_minimum, stored.largest_price, stored.purchase_order, stored.inactive_since IS NULL)
-       IS DISTINCT FROM
-           (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.dated_cut_rates, excluded.price_rate,
-            excluded.price_minimum, excluded.largest_price, excluded.purchase_order,
-            excluded.inactive_since IS NULL)
-     RETURNING partner_id`,
-    { policies, now },
-  );
+  const changed = await query<{ partner_id: string }>(tx, UPSERT_POLICIES, { policies });
   return [...new Set(changed.map((row) => row.partner_id))];
 }
+
+const OF_POLICY = 'name, kind, price_rate, price_minimum, largest_price, purchase_order';
+const UPSERT_POLICIES = `${upsert(
+  'policies',
+  'partner_id, policy_id',
+  `${OF_POLICY}, partner_cut_rate, dated_cut_rates`,
+  `(SELECT ${columnsOf('f', `partner_id, policy_id, ${OF_POLICY}, inactive_since`)},
+           coalesce(f.partner_cut_rate, p.partner_cut_rate, (f.dated_cut_rates->0->>'rate')::numeric)
+             AS partner_cut_rate,
+           CASE WHEN f.partner_cut_rate IS NULL THEN (
+             SELECT coalesce(jsonb_agg(r.each ORDER BY r.nth), '[]') FROM (
+               SELECT each, nth FROM jsonb_array_elements(p.dated_cut_rates) WITH ORDINALITY AS e (each, nth)
+               WHERE each->>'from' < f.dated_cut_rates->0->>'from') AS r) ELSE '[]' END || f.dated_cut_rates
+             AS dated_cut_rates
+    FROM json_populate_recordset(NULL::policies, :policies::json) AS f
+    LEFT JOIN policies p USING (partner_id, policy_id))`,
+)} RETURNING partner_id`;
 
 /** The policies whose cancellation terms differ from the stored ones, with all of their terms. */
 export function changedTerms(before: readonly PartnerView[], partners: readonly PartnerRecord[]): PolicyTerms[] {
@@ -242,13 +226,8 @@ export const readAccountSources = querying<
 export const recordArrangements = executing<{ arrangements: readonly Arrangement[] }>(`
   INSERT INTO partner_arrangements
   SELECT * FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json)
-  ON CONFLICT (partner_id, from_month) DO UPDATE SET
-    arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
-    merchant_of_record = excluded.merchant_of_record, split = excluded.split,
-    settlement_currencies = excluded.settlement_currencies,
-    connected_account_type = excluded.connected_account_type,
-    connected_account_state = excluded.connected_account_state,
-    balance_transactions_from = excluded.balance_transactions_from`);
+  ON CONFLICT (partner_id, from_month) DO UPDATE
+  SET (${OF_ARRANGEMENT.join(', ')}) = (${columnsOf('excluded', OF_ARRANGEMENT.join(', '))})`);
 
 /** The partners in the shape of partners.json, by id. The default is all partners. */
 export function readPartners(tx: Transaction, ids?: string | readonly string[]): Promise<PartnerView[]> {
@@ -260,14 +239,9 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
               'country', p.address_country) AS address,
             json_build_object('name', p.contact_name, 'email', p.contact_email,
                               'cc', p.contact_cc) AS invoicing_contact,
-            p.reminder_email, p.statement_email, p.dispute_email,
-            p.currency, p.time_zone, p.payment_terms_days, p.payment_terms_end_of_month, p.payment_terms_day,
-            p.inactive_since IS NULL AS active,
-            p.tax_id, p.purchase_order, p.legal_note, p.parent, p.account_statement, p.e_invoice, p.buyer_reference,
-            p.electronic_address, p.feed, a.arrangement,
+            ${columnsOf('p', PLAIN)}, p.inactive_since IS NULL AS active,
             nullif(a.from_month, '0001-01') AS arrangement_from,
-            a.connected_account_id, a.merchant_of_record, a.split, a.settlement_currencies,
-            a.connected_account_type, a.connected_account_state, a.balance_transactions_from,
+            ${columnsOf('a', OF_ARRANGEMENT.join(', '))},
             coalesce((
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
                        'active', o.inactive_since IS NULL, 'partner_cut_rate',

@@ -247,14 +247,13 @@ export type BalanceTransactionSource = Readonly<{
    */
   read: (value: unknown, payload: string, live: boolean) => BalanceTransactionReading;
   /**
-   * Lists balance transactions page by page: those of an account since a time, or those of a payout. Throws
-   * Unavailable.
+   * Lists the balance transactions of an account since a time, or those of a payout. Throws Unavailable.
    */
   list: (
     access: ProcessorAccess,
     which: { readonly since: Date | null } | { readonly payout: string },
     live: boolean,
-  ) => AsyncIterable<readonly BalanceTransactionReading[]>;
+  ) => AsyncIterable<BalanceTransactionReading>;
 }>;
 
 // --- Webhooks ---

@@ -10,7 +10,7 @@ import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { Ground, isMoreThanLeft, Outside, offered, QuoteRow } from '#ledger/cancellation';
 import { Ceilings, judgeRows, termsOfQuote } from '#ledger/grounds';
-import { readQuoteRows, readTermsOf } from '#ledger/grounds.sql';
+import { RowOfQuote, readQuoteRows, readTermsOf } from '#ledger/grounds.sql';
 import { HeldRow, readHeldRows } from '#ledger/held.sql';
 import { importRows } from '#ledger/import';
 import { amountsProblem } from '#ledger/row';
@@ -19,7 +19,7 @@ import { Amount, isZero } from '#money';
 import { cancellationText, termsOn } from '#partners/cancellation';
 import { thisProcess } from '#people/audit-events';
 import { orderOf, PartnerCall, quoteOf, refuseArchived } from './quote.ts';
-import { LeftOfQuote, ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
+import { ReversalRow, readReversal } from './quotes.sql.ts';
 
 /** The amounts are decimals at or below zero. */
 type ReversalAmounts = Readonly<{
@@ -63,12 +63,13 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readAnswered(tx, { partnerId, reversalId });
-  const left = await readLeft(tx, wanted, asked);
-  if (known !== undefined) return sameReversal(known, wanted, { nothingLeft: left === undefined || isNothing(left) });
-  const { amounts } = await prepare(tx, wanted, asked, left);
+  const sold = await readSold(tx, wanted, asked);
+  if (known !== undefined)
+    return sameReversal(known, wanted, { nothingLeft: sold === undefined || isNothing(sold.left) });
+  const { amounts, left } = await prepare(tx, wanted, asked, sold);
   const row = {
     ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
-    ...{ enrollment_id: left?.enrollment_id ?? undefined, policy_id: left?.policy_id, currency: left?.currency },
+    ...{ enrollment_id: left.enrollment_id ?? undefined, policy_id: left.policy_id, currency: left.currency },
     ...{ accepted_at: now.toUTC().toISO(), ...amounts, ...order },
   };
   const file = { name: 'the reversal', format: 'ndjson', text: JSON.stringify(row) } as const;
@@ -90,7 +91,8 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
 
 /** What a reversal would be now. The amounts are at or below zero. */
 export type ForeseenReversal = Readonly<{
-  left: LeftOfQuote;
+  /** The row of the quote or of the requote, with the amounts that are left of it. */
+  left: RowOfQuote;
   amounts: ReversalAmounts;
   ground: Ground | null;
   outside: Outside | null;
@@ -104,8 +106,7 @@ export async function previewReversal(
   wanted: AskedReversal,
   asked: ReversalCall,
 ): Promise<ForeseenReversal> {
-  const left = await readLeft(tx, wanted, asked);
-  const prepared = await prepare(tx, wanted, asked, left);
+  const prepared = await prepare(tx, wanted, asked, await readSold(tx, wanted, asked));
   const { rows, reversal, terms } = prepared;
   const [verdict] = await judgeRows(tx, [...rows, reversal], terms, asked.ceilings);
   const { requote_id } = reversal;
@@ -118,21 +119,42 @@ export async function previewReversal(
   };
 }
 
-/** Refusal: quote_archived. */
-async function readLeft(
+type Sold = Readonly<{
+  rows: readonly RowOfQuote[];
+  left: RowOfQuote;
+}>;
+
+/**
+ * The rows of an accepted quote, and what its requotes and reversals leave of it, or its reversals of one requote.
+ * Undefined if the ledger has no such row. Refusal: quote_archived.
+ */
+async function readSold(
   tx: Transaction,
-  { quoteId, requoteId = null }: { quoteId: string; requoteId?: string | null | undefined },
+  { quoteId, requoteId }: AskedReversal,
   asked: PartnerCall,
-) {
-  const left = await readLeftOfQuote(tx, { partnerId: asked.caller.partnerId, quoteId, requoteId });
-  if (left === undefined) await refuseArchived(tx, quoteId, asked);
-  return left;
+): Promise<Sold | undefined> {
+  const rows = await readQuoteRows(tx, { partnerId: asked.caller.partnerId, quoteId, now: asked.now.toISO() });
+  const sale = rows.find(({ kind, requote_id }) => kind !== 'reversal' && requote_id === (requoteId ?? null));
+  if (sale === undefined || rows.every(({ kind }) => kind !== 'quote_accepted')) {
+    await refuseArchived(tx, quoteId, asked);
+    return undefined;
+  }
+  const { currency } = sale;
+  const own = rows.filter(({ requote_id }) => requoteId === undefined || requote_id === requoteId);
+  const sum = (field: 'spot_price' | 'partner_cut' | 'invoice_amount') =>
+    Amount.sum(currency, own, (row) => Amount.of(row[field], currency)).toString();
+  const sums = {
+    spot_price: sum('spot_price'),
+    partner_cut: sum('partner_cut'),
+    invoice_amount: sum('invoice_amount'),
+  };
+  return { rows, left: { ...sale, ...sums } };
 }
 
 /** A reversal that can be judged, with its amounts, and what it is judged by. */
-type Prepared = Pick<ForeseenReversal, 'left' | 'amounts'> &
+type Prepared = Sold &
   Readonly<{
-    rows: readonly QuoteRow[];
+    amounts: ReversalAmounts;
     reversal: QuoteRow;
     terms: Awaited<ReturnType<typeof readTermsOf>>;
   }>;
@@ -141,15 +163,14 @@ async function prepare(
   tx: Transaction,
   { quoteId, requoteId, amounts: stated }: AskedReversal,
   asked: ReversalCall,
-  left: LeftOfQuote | undefined,
+  sold: Sold | undefined,
 ): Promise<Prepared> {
-  const { caller, now } = asked;
-  const { partnerId } = caller;
-  if (left === undefined) {
+  if (sold === undefined) {
     const { quote_id } = await quoteOf(tx, quoteId, asked);
     if (requoteId === undefined) throw refuse('quote_not_accepted', { quote_id });
     throw invalid('requote_id', `is not an accepted requote of ${quote_id}`);
   }
+  const { rows, left } = sold;
   if (stated === undefined && isNothing(left)) {
     throw refuse('reversal_exceeds', { quote_id: quoteId, reason: 'nothing is left of it' });
   }
@@ -159,9 +180,8 @@ async function prepare(
   const { currency } = left;
   const problem = stated && amountsProblem({ kind: 'reversal', currency, ...stated });
   if (problem !== undefined) throw invalid(problem.field, problem.reason);
-  const rows = await readQuoteRows(tx, { partnerId, quoteId, now: now.toISO() });
   const terms = await readTermsOf(tx, rows);
-  const day = now.setZone(left.time_zone).toFormat('yyyy-MM-dd');
+  const day = asked.now.setZone(left.time_zone).toFormat('yyyy-MM-dd');
   const requote_id = requoteId ?? null;
   const amounts =
     stated ?? decimals(offered({ requote_id, judged_on: day }, rows, termsOfQuote(rows, terms)), currency);
@@ -177,7 +197,7 @@ async function prepare(
   return { left, amounts, rows, reversal, terms };
 }
 
-const isNothing = (left: LeftOfQuote) => [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
+const isNothing = (left: QuoteRow) => [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
 
 function decimals({ cut, share }: { cut: bigint; share: bigint }, currency: string): ReversalAmounts {
   const of = (units: bigint) => Amount.ofMinorUnits(-units, currency).toString();

@@ -105,33 +105,36 @@ export async function readRouted(
 
 /** Plans a new acceptance. An acceptance that cannot be split is valid too, and its plan has a `problem`. */
 export function planAcceptance(row: AcceptedRow, options: PlanOptions): AcceptancePlan {
-  const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>) => ({
-    ...routingOf(row),
-    share: Amount.of(row.invoice_amount, row.currency).toString(),
-    ...found,
-  });
+  const { requests, error } = planned(row, options);
+  return { ...routingOf(row), share: shareOf(row), requests, problem: problemOf(error) };
+}
+
+function planRow(row: AcceptedRow, options: PlanOptions): PlannedAcceptance {
+  const { requests, error } = planned(row, options);
+  const { quote_id, requote_id, currency } = row;
+  if (error !== undefined && !OF_THE_AMOUNT.has(error.code)) {
+    throw refuse('split_impossible', { quote_id, requote_id, because: error.code, reason: error.message }, error);
+  }
+  const { split } = routingOf(row);
+  return {
+    ...{ quote_id, requote_id, split, currency, share: shareOf(row), requests: requests ?? [] },
+    problem: problemOf(error),
+  };
+}
+
+function planned(row: AcceptedRow, options: PlanOptions) {
   try {
-    return plan({ requests: planSplit(acceptedOf(row), routingOf(row), options).requests, problem: null });
+    return { requests: planSplit(acceptedOf(row), routingOf(row), options).requests, error: undefined };
   } catch (error) {
     if (!(error instanceof SplitImpossible)) throw error;
-    return plan({ requests: null, problem: { code: error.code, reason: error.message } });
+    return { requests: null, error };
   }
 }
 
-function planRow(row: AcceptedRow, options: PlanOptions) {
-  try {
-    return { ...planSplit(acceptedOf(row), routingOf(row), options), problem: null };
-  } catch (error) {
-    if (!(error instanceof SplitImpossible)) throw error;
-    const { quote_id, requote_id, currency } = row;
-    if (OF_THE_AMOUNT.has(error.code)) {
-      const share = Amount.of(row.invoice_amount, currency).toString();
-      const problem = { code: error.code, reason: error.message };
-      return { quote_id, requote_id, split: routingOf(row).split, currency, share, requests: [], problem };
-    }
-    throw refuse('split_impossible', { quote_id, requote_id, because: error.code, reason: error.message }, error);
-  }
-}
+const shareOf = ({ invoice_amount, currency }: AcceptedRow) => Amount.of(invoice_amount, currency).toString();
+
+const problemOf = (error: SplitImpossible | undefined) =>
+  error === undefined ? null : { code: error.code, reason: error.message };
 
 function acceptedOf(row: AcceptedRow) {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();

@@ -115,14 +115,8 @@ export const insertSettlementTransactions = executing<{ partnerId: string; accou
     FROM settlement_lines l
     CROSS JOIN LATERAL (SELECT coalesce(l.occurred_at, :now) AS at) AS occurred
     LEFT JOIN LATERAL (
-      SELECT e.month FROM (
-        SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
-        WHERE partner_id = l.partner_id AND kind = 'quote_accepted'
-          AND own_id(ledger_rows) = l.quote_id
-        UNION ALL
-        SELECT month, arrangement, requote_id, accepted_at FROM ledger_rows
-        WHERE partner_id = l.partner_id AND kind = 'requote_accepted' AND quote_id = l.quote_id) AS e
-      WHERE e.arrangement = 'connected_account'
+      SELECT e.month FROM rows_of_sale(l.partner_id, l.quote_id) AS e
+      WHERE e.arrangement = 'connected_account' AND e.kind <> 'reversal'
       ORDER BY e.requote_id = l.requote_id DESC NULLS LAST, e.accepted_at <= occurred.at DESC,
                CASE WHEN e.accepted_at <= occurred.at THEN e.accepted_at END DESC, e.accepted_at
       LIMIT 1) AS accepted ON true

@@ -93,7 +93,7 @@ export async function recordBalanceTransactions(
 export async function importSettlement(
   tx: Transaction,
   acting: IssueContext,
-  file: ImportFile & Readonly<{ clientId?: string; reading?: SettlementReading | undefined }>,
+  file: ImportFile & Readonly<{ clientId?: string; reading?: SettlementReading | undefined; mostLines?: number }>,
   partnerId: string,
 ): Promise<ImportReport> {
   const { clientId } = file;
@@ -107,9 +107,7 @@ export async function importSettlement(
     file.reading?.currency === currency
       ? file.reading
       : readSettlementText({
-          name: file.name,
-          bytes: Buffer.from(file.text),
-          currency,
+          ...{ ...file, bytes: Buffer.from(file.text), currency },
           now: acting.environment.now().toMillis(),
         });
   if (problems.length > 0) throw refuseFile(problems, problemCount);

@@ -79,48 +79,29 @@ async function receive(
 ) {
   if (parts.length === 0) return;
   const identityOf = ({ share }: Part) => shareIdentity(share.account, share.share_allocation_id);
-  const ids = await insertPayments(
-    tx,
-    context,
-    parts.map((part) => ({
-      identity: identityOf(part),
-      source: 'processor' as const,
-      partner_id: part.quote.partner_id,
-      currency: part.quote.currency,
-      amount: part.amount.toString(),
-      method: 'link' as const,
-      account: part.share.account,
-      received_on: part.share.occurred_on,
-      reference: part.share.balance_transaction,
-    })),
-  );
-  const idOf = (part: Part) => ids.get(identityOf(part)) as number;
+  const payments = parts.map((part) => ({
+    ...{ identity: identityOf(part), source: 'processor' as const, reference: part.share.balance_transaction },
+    ...{ partner_id: part.quote.partner_id, currency: part.quote.currency, amount: part.amount.toString() },
+    ...{ method: 'link' as const, account: part.share.account, received_on: part.share.occurred_on },
+  }));
+  const ids = await insertPayments(tx, context, payments);
+  const received = parts.map((part) => ({ ...part, payment_id: ids.get(identityOf(part)) as number }));
   await insertPaymentSources(
     tx,
     context,
-    parts.map((part) => ({
-      identity: identityOf(part),
-      payment_id: idOf(part),
-      source: 'processor' as const,
-      reference: part.share.balance_transaction,
+    payments.map(({ identity, source, reference }, index) => ({
+      ...{ identity, source, reference, payment_id: received[index]?.payment_id as number },
     })),
   );
   await insertSharePayments(
     tx,
     context,
-    parts.map((part) => ({
-      share_allocation_id: part.share.share_allocation_id,
-      payment_id: idOf(part),
-      payment_reversal_id: null,
-      currency: part.quote.currency,
-      amount: part.amount.toString(),
+    received.map(({ share, payment_id, quote, amount }) => ({
+      ...{ share_allocation_id: share.share_allocation_id, payment_id, payment_reversal_id: null },
+      ...{ currency: quote.currency, amount: amount.toString() },
     })),
   );
-  await apply(
-    tx,
-    context,
-    parts.map((part) => ({ ...part, payment_id: idOf(part) })),
-  );
+  await apply(tx, context, received);
 }
 
 /**

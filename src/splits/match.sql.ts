@@ -9,7 +9,7 @@ import {
   Transaction,
 } from '#database/transaction';
 import { Recording } from './accounts.sql.ts';
-import { NamedQuote } from './reconcile.sql.ts';
+import { NamedQuote, namedQuote } from './reconcile.sql.ts';
 
 /**
  * Allocates balance transactions to quotes. It allocates a balance transaction if it names its quote, if a settlement
@@ -193,19 +193,11 @@ export const readMatchableQuotes = querying<
   MatchableQuote,
   { quoteId: string; partnerId: string | null; account: string }
 >(`
-  SELECT e.partner_id, own_id(e) AS quote_id, e.currency,
-         EXISTS (SELECT FROM routed_quotes r
-                 WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
-         EXISTS (SELECT FROM account_partners p
-                 WHERE p.account = :account AND p.partner_id = e.partner_id) AS own_account,
-         (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
-          WHERE d.partner_id = e.partner_id AND d.currency = e.currency AND d.arrangement = e.arrangement
-            AND d.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= d.month
-          ORDER BY d.document_id DESC LIMIT 1) AS invoice
-  FROM ledger_rows e
-  WHERE e.kind = 'quote_accepted' AND own_id(e) = :quoteId
+  SELECT e.partner_id, e.quote_id, e.currency, ${namedQuote('e', ':account')}
+  FROM (SELECT *, own_id(r) AS own_id FROM ledger_rows r) AS e
+  WHERE e.kind = 'quote_accepted' AND e.own_id = :quoteId
     AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
-  ORDER BY e.partner_id, own_id(e)`);
+  ORDER BY e.partner_id`);
 
 /** `amount` is the value for the quote, `settled` the value on the account. */
 export const readShareOf = queryingOne<

@@ -90,10 +90,10 @@ export async function readAccount(
     batch = [];
     failpoint('processor.read');
   };
-  for await (const page of pagesOf(access, { since: from?.toJSDate() ?? null }, acting)) {
+  for await (const each of listed(access, { since: from?.toJSDate() ?? null }, acting)) {
     if (batch.length >= KEPT_AT_ONCE) await keep(false);
-    batch.push(...page);
-    sum.read += page.length;
+    batch.push(each);
+    sum.read += 1;
   }
   await keep(true);
   const paidOut = await readContents(database, acting, access);
@@ -115,15 +115,15 @@ async function readContents(database: Database, acting: IssueContext, access: Ac
   for (const { balance_transaction_id, payout } of await database.reading((tx) =>
     readPayoutsWithoutContents(tx, { account, since }),
   )) {
-    const listed: BalanceTransaction[] = [];
-    for await (const page of pagesOf(access, { payout }, acting)) listed.push(...page);
+    const contents: BalanceTransaction[] = [];
+    for await (const each of listed(access, { payout }, acting)) contents.push(each);
     // The processor returns an empty list if it cannot list the contents yet, or never.
-    if (listed.length === 0) continue;
+    if (contents.length === 0) continue;
     const kept = await database.transaction(async (tx) => {
-      const details = { account, balance_transactions: listed.length };
+      const details = { account, balance_transactions: contents.length };
       const recording = await beginRecording(tx, acting, { action: 'processor.paid_out', subject: payout, details });
-      const recorded = await recordBalanceTransactions(tx, { account, source: account }, listed, recording);
-      const ids = listed.map((each) => each.id);
+      const recorded = await recordBalanceTransactions(tx, { account, source: account }, contents, recording);
+      const ids = contents.map((each) => each.id);
       await insertPayoutContents(tx, { account, payoutTransactionId: balance_transaction_id, ids, ...recording });
       failpoint('processor.paid_out');
       const matched = await allocateShares(tx, acting, recording);
@@ -136,19 +136,19 @@ async function readContents(database: Database, acting: IssueContext, access: Ac
   return sum;
 }
 
-async function* pagesOf(
+async function* listed(
   access: AccountAccess,
   which: Parameters<BalanceTransactionSource['list']>[1],
   { environment }: IssueContext,
-): AsyncGenerator<BalanceTransaction[]> {
+): AsyncGenerator<BalanceTransaction> {
   const { account } = access;
   try {
-    for await (const page of PROCESSOR.balanceTransactions.list(access, which, environment.name === 'production')) {
-      yield page.map((each) => {
-        if ('balance_transaction' in each) return each.balance_transaction;
+    for await (const each of PROCESSOR.balanceTransactions.list(access, which, environment.name === 'production')) {
+      if ('balance_transaction' in each) yield each.balance_transaction;
+      else {
         const problems = [{ path: each.id, reason: each.problem }];
         throw refuse('balance_transactions_invalid', { source: account, problems });
-      });
+      }
     }
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error;

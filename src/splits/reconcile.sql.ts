@@ -132,8 +132,8 @@ const POSITIONS = `facts AS (
        LEFT JOIN strays USING (partner_id, quote_id)
      )`;
 
-const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text, received::text, transfers_reversed::text,
-  billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
+const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text, received::text,
+  transfers_reversed::text, billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
   balance_transactions`;
 
 /** Reads the quotes of a month. Quotes that are as expected are summed. The other quotes are listed. */
@@ -219,6 +219,17 @@ export type NamedQuote = Readonly<{
   invoice: string | null;
 }>;
 
+/** SQL of the facts of NamedQuote about a quote, whose row has the column `own_id`, and an account. */
+export const namedQuote = (quote: string, account: string) => `
+  EXISTS (SELECT FROM routed_quotes r
+          WHERE r.partner_id = ${quote}.partner_id AND r.own_id = ${quote}.own_id) AS is_routed,
+  EXISTS (SELECT FROM account_partners p
+          WHERE p.account = ${account} AND p.partner_id = ${quote}.partner_id) AS own_account,
+  (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
+   WHERE d.partner_id = ${quote}.partner_id AND d.currency = ${quote}.currency AND d.arrangement = ${quote}.arrangement
+     AND d.purpose = 'month' AND ${quote}.posted_month > coalesce(m.previous, '') AND ${quote}.posted_month <= d.month
+   ORDER BY d.document_id DESC LIMIT 1) AS invoice`;
+
 export type UnmatchedBalanceTransaction = Readonly<{
   account: string;
   id: string;
@@ -302,19 +313,9 @@ export const readUnmatchedBalanceTransactions = querying<
          (SELECT c.reason FROM balance_transaction_closings c
            WHERE c.balance_transaction_id = u.balance_transaction_id AND c.amount = u.unexplained) AS reason,
          coalesce((
-           SELECT json_agg(json_build_object(
-                    'partner_id', n.partner_id, 'currency', n.currency,
-                    'is_routed', EXISTS (SELECT FROM routed_quotes r
-                                         WHERE r.partner_id = n.partner_id AND r.own_id = n.own_id),
-                    'own_account', EXISTS (SELECT FROM account_partners o
-                                           WHERE o.account = u.account AND o.partner_id = n.partner_id),
-                    'invoice', (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
-                                WHERE d.partner_id = n.partner_id AND d.currency = n.currency
-                                  AND d.document = 'invoice' AND d.purpose = 'month'
-                                  AND d.arrangement = n.arrangement AND n.posted_month <= d.month
-                                  AND n.posted_month > coalesce(m.previous, '')))
-                  ORDER BY n.partner_id)
-           FROM named n WHERE u.of_month AND n.own_id = u.quote_id), '[]') AS named,
+           SELECT json_agg(q ORDER BY q.partner_id)
+           FROM (SELECT n.partner_id, n.currency, ${namedQuote('n', 'u.account')}
+                 FROM named n WHERE u.of_month AND n.own_id = u.quote_id) AS q), '[]') AS named,
          coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
            WHERE o.account = u.account), '[]') AS partners,
          coalesce((

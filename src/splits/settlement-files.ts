@@ -10,7 +10,7 @@ import { Caller } from '#quotes/quotes.sql';
 import { GivenFile, readAside } from '#reading/aside';
 import { lockProcessor } from './accounts.sql.ts';
 import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } from './import.ts';
-import { readSettlementText, SettlementReading, settlementFile } from './read-settlement.ts';
+import { SettlementReading, settlementFile } from './read-settlement.ts';
 import { findSettlementFile, SettlementFileState } from './settlement-files.sql.ts';
 
 /** The most lines that a file in one call may have after its header. A longer file is not read. */
@@ -27,12 +27,9 @@ export async function readSentFile(
   partnerId: string,
 ) {
   const partner = await database.reading((tx) => findConnectedPartner(tx, acting, partnerId));
-  return partner && readAside(settlementFile, taskOf(acting, file, partner.currency));
+  const now = acting.environment.now().toMillis();
+  return partner && readAside(settlementFile, { ...file, currency: partner.currency, now });
 }
-
-const taskOf = <File extends GivenFile>({ environment }: IssueContext, file: File, currency: string) => ({
-  ...{ ...file, currency, now: environment.now().toMillis() },
-});
 
 export const sentFile = (text: string) => ({
   ...{ name: `settlement-${sha256Of(text).slice(0, 12)}.csv`, bytes: Buffer.from(text), mostLines: MOST_LINES },
@@ -44,16 +41,15 @@ export async function sendSettlementFile(
   acting: IssueContext,
   text: string,
   { partnerId, clientId }: Caller,
-  read?: SettlementReading,
+  reading?: SettlementReading,
 ): Promise<{ file: SettlementFileState; fresh: boolean }> {
-  const { currency } = await connectedPartner(tx, acting, partnerId);
+  await connectedPartner(tx, acting, partnerId);
   const sha256 = sha256Of(text);
   // If the same file is sent in a concurrent call, this call waits for the lock and then finds the imported file.
   await lockProcessor(tx);
   const known = await findSettlementFile(tx, { partnerId, sha256 });
   if (known !== undefined) return { file: known, fresh: false };
-  const reading = read?.currency === currency ? read : readSettlementText(taskOf(acting, sentFile(text), currency));
-  await importSettlement(tx, acting, { name: sentFile(text).name, text, clientId, reading }, partnerId);
+  await importSettlement(tx, acting, { ...sentFile(text), text, clientId, reading }, partnerId);
   return { file: await readSettlementFile(tx, { partnerId, sha256 }), fresh: true };
 }
 

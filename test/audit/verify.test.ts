@@ -327,9 +327,9 @@ const DAMAGES: readonly Damage[] = [
     'partners_as_recorded',
     `INSERT INTO partners (partner_id, name, address_line1, address_line2, address_city, address_region,
        address_postal_code, address_country, contact_name, contact_email, contact_cc, currency, time_zone, tax_id,
-       purchase_order, legal_note, imported_at)
+       purchase_order, legal_note)
      SELECT 'p-99', name, address_line1, address_line2, address_city, address_region, address_postal_code, address_country,
-       contact_name, contact_email, contact_cc, currency, time_zone, tax_id, purchase_order, legal_note, imported_at
+       contact_name, contact_email, contact_cc, currency, time_zone, tax_id, purchase_order, legal_note
      FROM partners WHERE partner_id = 'p-1'`,
     `INSERT INTO partner_arrangements (partner_id, from_month, arrangement) VALUES ('p-99', '0001-01', 'invoicing')`,
   ],

@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   world.at('2026-08-01T10:00:00Z');
-  await world.sql('DELETE FROM failed_exchanges');
+  await world.sql('DELETE FROM request_counts');
 });
 
 const outbox = () => readdirSync(join(world.home, 'outbox'), { withFileTypes: true }).map(({ name }) => name);

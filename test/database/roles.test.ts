@@ -183,7 +183,7 @@ describe('with the roles of the script', () => {
     emails: 'the state of an e-mail',
     ...{ sessions: 'sign-ins', sign_in_links: 'sign-ins', sign_in_challenges: 'sign-ins', passkey_uses: 'sign-ins' },
     ...{ partner_sessions: 'sign-ins', partner_sign_in_links: 'sign-ins', client_uses: 'the time of a call' },
-    ...{ failed_exchanges: 'counts', request_counts: 'counts', job_attention: 'what a job reported' },
+    ...{ request_counts: 'counts', job_attention: 'what a job reported' },
     late_requests: 'the answer, once, which a trigger judges',
     ...{ audit_tasks: 'work in progress', link_checks: 'work in progress', payment_link_waits: 'work in progress' },
     ...{ published_marks: 'work in progress', unallocated_balance_transactions: 'work in progress' },
@@ -192,7 +192,7 @@ describe('with the roles of the script', () => {
   const MAY_DELETE: Record<string, string> = {
     ...{ sessions: 'sign-ins', sign_in_links: 'sign-ins', sign_in_challenges: 'sign-ins' },
     ...{ partner_sessions: 'sign-ins', partner_sign_in_links: 'sign-ins' },
-    ...{ failed_exchanges: 'counts', request_counts: 'counts', job_attention: 'what a job reported' },
+    ...{ request_counts: 'counts', job_attention: 'what a job reported' },
     ...{ audit_tasks: 'work in progress', link_checks: 'work in progress', payment_link_waits: 'work in progress' },
     ...{ unallocated_balance_transactions: 'work in progress' },
     ...{ partner_edges: 'sums of facts', running_lines: 'sums of facts' },

@@ -28,6 +28,7 @@ const NEVER_NULL: Readonly<Record<string, string>> = {
   'src/documents/emails.sql.ts reason': 'the statement sets it',
   'src/payments/remind.sql.ts due_on': 'an invoice has one',
   'src/payments/remind.sql.ts partner_id': 'a reminder has one',
+  'src/quotes/quotes.sql.ts reversal_id': 'a reversal has one',
 };
 
 const isExcepted = ({ place, source }: { place: string; source: string }): boolean => {

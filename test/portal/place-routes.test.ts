@@ -48,7 +48,7 @@ const KNOWN: Readonly<Record<string, { readonly object: boolean }>> = {
 /** How to come in, for whoever is outside. */
 const OPEN = ['GET /sign-in', 'POST /sign-in', 'GET /ask/:token', 'POST /ask/:token'];
 /** Tables that a request may be counted in, or that hold when a session was last seen. */
-const COUNTED = ['request_counts', 'failed_exchanges', 'security_events', 'sessions', 'partner_sessions'];
+const COUNTED = ['request_counts', 'security_events', 'sessions', 'partner_sessions'];
 
 let books: Books;
 let stripe: StripeStandIn;

@@ -3,7 +3,6 @@
  * transfer, a dispute, or something unrelated to quotes, such as a payout or a fee.
  */
 import { Decimal } from 'decimal.js';
-import Stripe from 'stripe';
 import { z } from 'zod';
 import { reasonOf } from '#errors/refusals';
 import { parseExactJson } from '#json';
@@ -21,30 +20,21 @@ const PAGE = 100;
 
 export const listBalanceTransactions: BalanceTransactionSource['list'] = async function* (access, which, live) {
   const stripe = await openStripe(access, { maxNetworkRetries: 2, timeout: 30_000 });
-  const filter = filterOf(which);
-  for (let after: string | undefined; ; ) {
-    const page = await pageOf(stripe, { ...filter, ...(after === undefined ? {} : { starting_after: after }) });
-    yield page.data.map((transaction) => {
+  const filter = { ...filterOf(which), limit: PAGE, expand: ['data.source'] };
+  try {
+    for await (const transaction of stripe.balanceTransactions.list(filter)) {
       // The numbers are integers that a double represents exactly. parseExactJson reads them as texts.
       const payload = JSON.stringify(transaction);
-      return readBalanceTransaction(parseExactJson(payload), payload, live);
-    });
-    after = page.data.at(-1)?.id;
-    if (!page.has_more || after === undefined) return;
+      yield readBalanceTransaction(parseExactJson(payload), payload, live);
+    }
+  } catch (error) {
+    throw new Unavailable(withoutKey(reasonOf(error)), { cause: error });
   }
 };
 
 function filterOf(which: Parameters<BalanceTransactionSource['list']>[1]) {
   if ('payout' in which) return { payout: which.payout };
   return which.since === null ? {} : { created: { gte: Math.floor(which.since.getTime() / 1000) } };
-}
-
-async function pageOf(stripe: Stripe, params: Stripe.BalanceTransactionListParams) {
-  try {
-    return await stripe.balanceTransactions.list({ ...params, limit: PAGE, expand: ['data.source'] });
-  } catch (error) {
-    throw new Unavailable(withoutKey(reasonOf(error)), { cause: error });
-  }
 }
 
 // Numbers are texts (parseExactJson).

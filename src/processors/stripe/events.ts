@@ -129,6 +129,79 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
 
 type EventReader = (object: unknown) => EventReading;
 
+/** Reads objects of one form. An object of another form needs a person. */
+const reader =
+  <Schema extends z.ZodType>(schema: Schema, read: (data: z.output<Schema>) => EventReading): EventReader =>
+  (object) => {
+    const parsed = schema.safeParse(object);
+    return parsed.success ? read(parsed.data) : { manual_review: UNREADABLE };
+  };
+
+const session = reader(sessionSchema, (data) => {
+  // When the session of an ACH debit is complete, the debit is only ordered. The payment of the session is reported
+  // days later.
+  if (data.payment_status !== 'paid') {
+    return { nothing: `the session is ${data.payment_status}, not paid`, ...progressOf(data, 'ordered') };
+  }
+  const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
+  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states paid, but no amount' };
+  const ids = idsOf(data.payment_intent, data.id);
+  return { facts: [received(ids, amount, { ...data, session: data.id }, data.customer_details?.name)] };
+});
+
+const intent = reader(intentSchema, (data) => {
+  if (data.status !== 'succeeded') return { manual_review: UNREADABLE };
+  const elsewhere = routed(data);
+  if (elsewhere !== undefined) return elsewhere;
+  const amount = amountOfUnits(data.amount_received ?? '0', data.currency);
+  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states succeeded, but no amount' };
+  const ids = idsOf(data.id, data.latest_charge);
+  return { facts: [received(ids, amount, data, undefined)] };
+});
+
+const charge = reader(chargeSchema, (data) => {
+  const elsewhere = routed(data);
+  if (elsewhere !== undefined) return elsewhere;
+  if (!data.paid || data.status !== 'succeeded') return { nothing: `the charge is ${data.status}` };
+  const ids = idsOf(data.payment_intent, data.id);
+  const amount = amountOfUnits(data.amount_captured ?? data.amount, data.currency);
+  const total = amountOfUnits(data.amount_refunded, data.currency);
+  if (amount === undefined || total === undefined || !amount.isPositive()) return { manual_review: UNREADABLE };
+  const paid = received(ids, amount, data, data.billing_details?.name);
+  return { facts: [paid, { kind: 'refunded', ids, total }] };
+});
+
+/** The charge has the refunded total. Only the refund object shows that a refund failed. */
+const refund = reader(refundSchema, (data) => {
+  const share = data.source_transfer_reversal ?? data.transfer_reversal;
+  if (share != null) return { nothing: `reverses a transfer, ${share}: the balance transactions report shares` };
+  switch (data.status) {
+    case 'pending':
+    case 'requires_action':
+    case 'succeeded':
+      return { nothing: `the refund is ${data.status}: charge.refunded reports it` };
+    case 'failed':
+    case 'canceled':
+      break;
+    default:
+      return { manual_review: `a refund that is ${data.status ?? 'without a status'} is not known` };
+  }
+  const ids = idsOf(data.payment_intent, data.charge);
+  const amount = amountOfUnits(data.amount, data.currency);
+  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
+  const made_at = new Date(Number(data.created) * 1000).toISOString();
+  return { facts: [{ kind: 'refund_undone', ids, refund: data.id, amount, made_at }] };
+});
+
+const dispute = reader(disputeSchema, (data) => {
+  const state = DISPUTE_STATES[data.status];
+  const amount = amountOfUnits(data.amount, data.currency);
+  const ids = idsOf(data.payment_intent, data.charge);
+  if (state === undefined) return { manual_review: `a dispute that is ${data.status} is not known` };
+  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
+  return { facts: [{ kind: 'disputed', ids, dispute: data.id, amount, reason: data.reason, state }] };
+});
+
 /** The event types that the endpoint of our own account must send (docs/settings.md). */
 export const NEEDED: ReadonlyMap<string, EventReader> = new Map([
   ['checkout.session.completed', session],
@@ -165,85 +238,6 @@ export function readEvent(type: string, object: unknown) {
 
 function ended(state: SessionProgress['state'], nothing: string): EventReader {
   return (object) => ({ nothing, ...progressOf(object, state) });
-}
-
-function session(object: unknown): EventReading {
-  const parsed = sessionSchema.safeParse(object);
-  if (!parsed.success) return { manual_review: UNREADABLE };
-  const { data } = parsed;
-  // When the session of an ACH debit is complete, the debit is only ordered. The payment of the session is reported
-  // days later.
-  if (data.payment_status !== 'paid') {
-    return { nothing: `the session is ${data.payment_status}, not paid`, ...progressOf(data, 'ordered') };
-  }
-  const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
-  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states paid, but no amount' };
-  const ids = idsOf(data.payment_intent, data.id);
-  return { facts: [received(ids, amount, { ...data, session: data.id }, data.customer_details?.name)] };
-}
-
-function intent(object: unknown): EventReading {
-  const parsed = intentSchema.safeParse(object);
-  if (!parsed.success || parsed.data.status !== 'succeeded') return { manual_review: UNREADABLE };
-  const { data } = parsed;
-  const elsewhere = routed(data);
-  if (elsewhere !== undefined) return elsewhere;
-  const amount = amountOfUnits(data.amount_received ?? '0', data.currency);
-  if (amount === undefined || !amount.isPositive()) return { manual_review: 'it states succeeded, but no amount' };
-  const ids = idsOf(data.id, data.latest_charge);
-  return { facts: [received(ids, amount, data, undefined)] };
-}
-
-function charge(object: unknown): EventReading {
-  const parsed = chargeSchema.safeParse(object);
-  if (!parsed.success) return { manual_review: UNREADABLE };
-  const { data } = parsed;
-  const elsewhere = routed(data);
-  if (elsewhere !== undefined) return elsewhere;
-  if (!data.paid || data.status !== 'succeeded') return { nothing: `the charge is ${data.status}` };
-  const ids = idsOf(data.payment_intent, data.id);
-  const amount = amountOfUnits(data.amount_captured ?? data.amount, data.currency);
-  const total = amountOfUnits(data.amount_refunded, data.currency);
-  if (amount === undefined || total === undefined || !amount.isPositive()) return { manual_review: UNREADABLE };
-  const paid = received(ids, amount, data, data.billing_details?.name);
-  return { facts: [paid, { kind: 'refunded', ids, total }] };
-}
-
-/** The charge has the refunded total. Only the refund object shows that a refund failed. */
-function refund(object: unknown): EventReading {
-  const parsed = refundSchema.safeParse(object);
-  if (!parsed.success) return { manual_review: UNREADABLE };
-  const { data } = parsed;
-  const share = data.source_transfer_reversal ?? data.transfer_reversal;
-  if (share != null) return { nothing: `reverses a transfer, ${share}: the balance transactions report shares` };
-  switch (data.status) {
-    case 'pending':
-    case 'requires_action':
-    case 'succeeded':
-      return { nothing: `the refund is ${data.status}: charge.refunded reports it` };
-    case 'failed':
-    case 'canceled':
-      break;
-    default:
-      return { manual_review: `a refund that is ${data.status ?? 'without a status'} is not known` };
-  }
-  const ids = idsOf(data.payment_intent, data.charge);
-  const amount = amountOfUnits(data.amount, data.currency);
-  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
-  const made_at = new Date(Number(data.created) * 1000).toISOString();
-  return { facts: [{ kind: 'refund_undone', ids, refund: data.id, amount, made_at }] };
-}
-
-function dispute(object: unknown): EventReading {
-  const parsed = disputeSchema.safeParse(object);
-  if (!parsed.success) return { manual_review: UNREADABLE };
-  const { data } = parsed;
-  const state = DISPUTE_STATES[data.status];
-  const amount = amountOfUnits(data.amount, data.currency);
-  const ids = idsOf(data.payment_intent, data.charge);
-  if (state === undefined) return { manual_review: `a dispute that is ${data.status} is not known` };
-  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
-  return { facts: [{ kind: 'disputed', ids, dispute: data.id, amount, reason: data.reason, state }] };
 }
 
 /**
