@@ -216,7 +216,6 @@ export const partnerChange = defineAction({
     return stored && valuesOf(stored, given.get('policyId') ?? undefined, todayOf(context));
   },
   subject: ({ partnerId }) => partnerId,
-  partners: async () => 'all',
   locksImporters: true,
   async perform(tx, { actor, environment, settings }, input) {
     const { partnerId } = input;
