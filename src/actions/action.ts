@@ -161,8 +161,8 @@ type Parts<Input, Result, Followed, Json> = Readonly<{
   voids?: true;
   /** Its own approval rule, if it depends on the input. The default is the rule of its name. */
   rule?(context: ActionContext, input: Input): ApprovalRule | undefined;
-  /** The partners affected. 'all' requires a role that is not limited to partners. */
-  partners(tx: Transaction, input: Input, context: ActionContext): Promise<Partners>;
+  /** The partners affected. The default is 'all', which requires a role that is not limited to partners. */
+  partners?(tx: Transaction, input: Input, context: ActionContext): Promise<Partners>;
   /** Refuses contradictory fields before anything is read. */
   check?(input: Input): void;
   /**
@@ -229,6 +229,7 @@ export type Action<Input = unknown, Result = unknown, Followed = unknown, Json =
 > &
   Readonly<{
     input: z.ZodObject & z.ZodType<Input>;
+    partners: NonNullable<Parts<Input, Result, Followed, Json>['partners']>;
   }>;
 
 /** zod types an input without fields as an object that cannot have any field. */
@@ -258,5 +259,10 @@ export function defineAction<Shape extends z.core.$ZodShape, Result, Followed, J
   definition: Definition<Shape, Result, Followed, Json>,
 ) {
   const input = z.strictObject(definition.input);
-  return { ...definition, input } as unknown as Action<InputOf<Shape>, Result, Followed, Json>;
+  return { partners: async () => 'all', ...definition, input } as unknown as Action<
+    InputOf<Shape>,
+    Result,
+    Followed,
+    Json
+  >;
 }

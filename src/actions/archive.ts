@@ -29,7 +29,6 @@ the owner of the tables.`,
     store: text('Store', 'The name of the store in the settings.'),
   },
   subject: ({ month: of }) => of,
-  partners: async () => 'all',
   async begin(context, input) {
     // The events of rows that are gone could not be published any more. There may be years of them.
     await new Publisher(context.database).publish(PUBLISH_PATIENCE_MILLISECONDS);
@@ -70,7 +69,6 @@ export const monthUnarchive = defineAction({
   role: 'administrator',
   input: { month: month('Month', 'An archived month.') },
   subject: ({ month: of }) => of,
-  partners: async () => 'all',
   perform: (tx, context, { month: of }) => unarchiveMonth(tx, context, of),
   committed: () => failpoint('archive.committed'),
   facts: async (_tx, { month: of }, returned): Promise<Facts> =>

@@ -33,7 +33,6 @@ export const booksClose = defineAction({
   },
   check: checkWithout,
   subject: ({ month }) => month,
-  partners: async () => 'all',
   perform: (tx, context, input) => closeBooks(tx, context, requestOf(input)),
   committed: () => failpoint('books.committed'),
   /** Sends the letters to the auditor, and the account statements. A partner without an account gets no statement. */

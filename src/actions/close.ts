@@ -79,7 +79,6 @@ export const monthClose = defineAction({
     }
   },
   subject: ({ month }) => month ?? 'due months',
-  partners: async () => 'all',
   async perform(tx, context, input): Promise<CloseOutcome> {
     const { forecast, undone = false } = context;
     return { ...(await closeTogether(tx, context, { ...input, forecast, preview: undone })), together: true };

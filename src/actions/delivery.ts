@@ -12,7 +12,6 @@ export const deliveryRetry = defineAction({
     since: instant('Since', 'Only e-mails that were tried since this day or time.').optional(),
   },
   subject: ({ status }) => status,
-  partners: async () => 'all',
   perform: retryEmails,
   facts: async (_tx, { status }, retried): Promise<Facts> =>
     retried === undefined

@@ -56,7 +56,6 @@ It cannot be undone. Try --dry-run first.`,
     personOf(input);
   },
   subject: (input) => subjectOf(personOf(input)),
-  partners: async () => 'all',
   perform: (tx, context, { reason, ...input }) => erasePerson(tx, context, { person: personOf(input), reason }),
   committed: ({ database, environment }) => {
     failpoint('erasure.committed');

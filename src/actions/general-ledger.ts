@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Block } from '#blocks';
 import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
@@ -25,7 +25,6 @@ export const glExport = defineAction({
     reclassify: flag('Reclassify', 'Move exported amounts to the accounts that accounts.json now names.').optional(),
   },
   subject: ({ month }) => month,
-  partners: async () => 'all',
   perform: exportGl,
   committed: () => failpoint('gl.committed'),
   async facts(tx, { month, format }) {
@@ -69,7 +68,7 @@ export const glExport = defineAction({
   },
 });
 
-const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex');
+const sha256Of = (content: Buffer) => hash('sha256', content);
 
 function titleOf(month: string, format: string, { part, recorded, lines }: GlExportResult) {
   if (part === undefined) return `Nothing was posted in ${month}, so there is nothing to export.`;

@@ -37,7 +37,6 @@ issued after that time.`,
     stateOf: instant('State of', 'The database was restored to this time, such as 2026-12-01T02:00Z.').optional(),
   },
   subject: () => 'ledger',
-  partners: async () => 'all',
   perform: (tx, context, { reason, stateOf = null }) => pauseLedger(tx, context, { reason, stateOf }),
   committed: () => failpoint('pause.committed'),
   facts: async (tx): Promise<Facts> => ({ ledger: { paused: (await readPauses(tx))[0]?.reason ?? null } }),
@@ -55,7 +54,6 @@ export const checkpointTake = defineAction({
   role: 'finance',
   input: {},
   subject: () => 'checkpoint',
-  partners: async () => 'all',
   async perform(tx, { environment, actor }): Promise<{ readonly isNew: boolean }> {
     await refuseWhilePaused(tx);
     if ((await countUncovered(tx)) === 0) return { isNew: false };

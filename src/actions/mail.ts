@@ -18,7 +18,6 @@ export const emailBounces = defineAction({
   role: 'finance',
   input: { files: several(file('Report', 'Reports of mail servers: mbox files or single messages.')) },
   subject: ({ files }) => namesOf(files),
-  partners: async () => 'all',
   read: (_context, { files }) => readReports(files),
   async perform(tx, context, { files }) {
     const read = await readReports(files);

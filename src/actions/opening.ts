@@ -31,7 +31,6 @@ export const openingImport = defineAction({
     count: whole('Items', "The number of items in the previous system's list.", { value: 'items' }),
   },
   subject: ({ file }) => file.name,
-  partners: async () => 'all',
   read: (_context, { file, cutOver: cutOverOn }) => contentOf(file, openingFile, { cutOverOn }),
   perform: async (tx, context, { cutOver: cutOverOn, ...request }) =>
     importOpening(tx, context, { cutOverOn, ...request }, await contentOf(request.file, openingFile, { cutOverOn })),

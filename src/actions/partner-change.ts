@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import { E_INVOICE_FORMATS } from '#config/e-invoice';
 import { todayOf } from '#config/today';
 import { lockImporters } from '#database/ledger-lock';
 import { fieldWords } from '#field-names';
 import { AFTER_WINDOW, CUTS } from '#partners/cancellation';
-import { changedPartner, labelOf, valuesOf } from '#partners/change';
+import { changedPartner, labelOf, RecordField, valuesOf } from '#partners/change';
 import { readPartnerFacts } from '#partners/changes';
 import { importPartners } from '#partners/import';
 import { readPartners } from '#partners/partners.sql';
@@ -17,7 +18,19 @@ const STATEMENT = ['none', 'monthly'];
 const ACCOUNT_STATES = ['invited', 'onboarding', 'active', 'restricted', 'disconnected'];
 const DAYS = { value: 'days' };
 const RATE = { value: 'rate' };
-const several = (label: string, help: string) => text(label, help).array().optional();
+
+type Described = string | readonly [help: string, choices: readonly string[]] | ((label: string) => z.ZodType);
+type SchemaOf<Given> = Given extends (label: string) => z.ZodType ? ReturnType<Given> : z.ZodString;
+
+/** Fields of the record, all optional: a text by its help, a choice by its help and choices, or another kind. */
+function ofRecord<const Fields extends Partial<Record<RecordField, Described>>>(fields: Fields) {
+  const schemas = Object.entries<Described>(fields as Record<string, Described>).map(([name, given]) => {
+    const label = labelOf(name as RecordField);
+    if (typeof given === 'function') return [name, given(label).optional()];
+    return [name, (typeof given === 'string' ? text(label, given) : clearable(label, ...given)).optional()];
+  });
+  return Object.fromEntries(schemas) as { readonly [Name in keyof Fields]: z.ZodOptional<SchemaOf<Fields[Name]>> };
+}
 
 const NEW = ['partnerId', 'name', 'currency', 'timeZone', 'contactName', 'contactEmail'] as const;
 const ADDRESS = ['line1', 'line2', 'city', 'region', 'postalCode', 'country'] as const;
@@ -102,95 +115,57 @@ export const partnerChange = defineAction({
   input: {
     partnerId: partner('The id or name of the partner, or the id of a new one.'),
     isNew: flag('New', 'Add a partner with this id.').optional(),
-    name: text(labelOf('name'), 'The legal name, as printed on documents.').optional(),
-    line1: text(labelOf('line1'), 'The first line of the address.').optional(),
-    line2: text(labelOf('line2'), 'The second line of the address.').optional(),
-    city: text(labelOf('city'), 'The city.').optional(),
-    region: text(labelOf('region'), 'The state or region.').optional(),
-    postalCode: text(labelOf('postalCode'), 'The postal code.').optional(),
-    country: text(labelOf('country'), 'The two letters of the country, such as US.').optional(),
-    parent: partner('The partner that pays for this one.', { label: labelOf('parent') }).optional(),
-    active: clearable(labelOf('active'), 'Sales of an inactive partner are refused.', YES_NO).optional(),
-    contactName: text(labelOf('contactName'), 'The name of the invoicing contact.').optional(),
-    contactEmail: text(labelOf('contactEmail'), 'The address that gets its e-mails.').optional(),
-    contactCc: several(labelOf('contactCc'), 'An address that gets a copy.'),
-    reminderEmail: text(labelOf('reminderEmail'), 'Gets the reminders instead. Empty: the contact.').optional(),
-    statementEmail: text(labelOf('statementEmail'), 'Gets account statements instead. Empty: the contact.').optional(),
-    disputeEmail: text(labelOf('disputeEmail'), 'Whom finance asks about disputes. Empty: the contact.').optional(),
-    currency: text(labelOf('currency'), 'The currency of its sales, such as USD.').optional(),
-    timeZone: text(labelOf('timeZone'), 'The time zone of its months, such as America/New_York.').optional(),
-    paymentTermsDays: text(labelOf('paymentTermsDays'), "The days to pay. Empty: the issuer's terms.", DAYS).optional(),
-    paymentTermsEndOfMonth: clearable(
-      labelOf('paymentTermsEndOfMonth'),
-      'Due at the end of the month in which the days to pay end.',
-      YES_NO,
-    ).optional(),
-    paymentTermsDay: text(labelOf('paymentTermsDay'), 'Due on the next such day of a month, such as 15.', {
-      value: 'day',
-    }).optional(),
-    purchaseOrder: text(labelOf('purchaseOrder'), 'The order number that is printed on its documents.').optional(),
-    legalNote: lines(labelOf('legalNote'), 'A text that is printed on its documents.').optional(),
-    accountStatement: clearable(
-      labelOf('accountStatement'),
-      'E-mailed each month, or only on request.',
-      STATEMENT,
-    ).optional(),
-    feed: clearable(labelOf('feed'), 'Strict: unusual rows stop the close. Empty: they hold the document.', [
-      'strict',
-    ]).optional(),
-    taxId: text(labelOf('taxId'), 'The VAT or tax number.').optional(),
-    eInvoice: clearable(labelOf('eInvoice'), 'The format of its e-invoices.', [
-      'none',
-      ...E_INVOICE_FORMATS,
-    ]).optional(),
-    buyerReference: text(labelOf('buyerReference'), 'The Leitweg-ID, or another reference (BT-10).').optional(),
-    electronicAddress: text(labelOf('electronicAddress'), 'Scheme and address, such as 0208:0843766574.').optional(),
-    arrangement: clearable(labelOf('arrangement'), 'How it pays.', ['invoicing', 'connected_account']).optional(),
-    arrangementFrom: month(
-      labelOf('arrangementFrom'),
-      'The first month of a new arrangement, without rows yet.',
-    ).optional(),
-    connectedAccountId: text(labelOf('connectedAccountId'), 'The account at the processor.', {
-      value: 'account',
-    }).optional(),
-    merchantOfRecord: clearable(labelOf('merchantOfRecord'), 'Who sells to the customer.', [
-      'platform',
-      'third_party',
-    ]).optional(),
-    split: clearable(labelOf('split'), 'How the processor divides a payment.', ['real_time', 'sequential']).optional(),
-    settlementCurrencies: several(labelOf('settlementCurrencies'), 'A currency in which its platform is paid out.'),
-    connectedAccountType: clearable(labelOf('connectedAccountType'), 'The type at the processor.', [
-      'standard',
-      'express',
-      'custom',
-    ]).optional(),
-    connectedAccountState: clearable(
-      labelOf('connectedAccountState'),
-      'The state of the onboarding.',
-      ACCOUNT_STATES,
-    ).optional(),
-    balanceTransactionsFrom: clearable(labelOf('balanceTransactionsFrom'), 'Who reports them.', [
-      'processor',
-      'settlement_file',
-    ]).optional(),
+    ...ofRecord({
+      name: 'The legal name, as printed on documents.',
+      line1: 'The first line of the address.',
+      line2: 'The second line of the address.',
+      city: 'The city.',
+      region: 'The state or region.',
+      postalCode: 'The postal code.',
+      country: 'The two letters of the country, such as US.',
+      parent: (label: string) => partner('The partner that pays for this one.', { label }),
+      active: ['Sales of an inactive partner are refused.', YES_NO],
+      contactName: 'The name of the invoicing contact.',
+      contactEmail: 'The address that gets its e-mails.',
+      contactCc: (label: string) => text(label, 'An address that gets a copy.').array(),
+      reminderEmail: 'Gets the reminders instead. Empty: the contact.',
+      statementEmail: 'Gets account statements instead. Empty: the contact.',
+      disputeEmail: 'Whom finance asks about disputes. Empty: the contact.',
+      currency: 'The currency of its sales, such as USD.',
+      timeZone: 'The time zone of its months, such as America/New_York.',
+      paymentTermsDays: (label: string) => text(label, "The days to pay. Empty: the issuer's terms.", DAYS),
+      paymentTermsEndOfMonth: ['Due at the end of the month in which the days to pay end.', YES_NO],
+      paymentTermsDay: (label: string) =>
+        text(label, 'Due on the next such day of a month, such as 15.', { value: 'day' }),
+      purchaseOrder: 'The order number that is printed on its documents.',
+      legalNote: (label: string) => lines(label, 'A text that is printed on its documents.'),
+      accountStatement: ['E-mailed each month, or only on request.', STATEMENT],
+      feed: ['Strict: unusual rows stop the close. Empty: they hold the document.', ['strict']],
+      taxId: 'The VAT or tax number.',
+      eInvoice: ['The format of its e-invoices.', ['none', ...E_INVOICE_FORMATS]],
+      buyerReference: 'The Leitweg-ID, or another reference (BT-10).',
+      electronicAddress: 'Scheme and address, such as 0208:0843766574.',
+      arrangement: ['How it pays.', ['invoicing', 'connected_account']],
+      arrangementFrom: (label: string) => month(label, 'The first month of a new arrangement, without rows yet.'),
+      connectedAccountId: (label: string) => text(label, 'The account at the processor.', { value: 'account' }),
+      merchantOfRecord: ['Who sells to the customer.', ['platform', 'third_party']],
+      split: ['How the processor divides a payment.', ['real_time', 'sequential']],
+      settlementCurrencies: (label: string) => text(label, 'A currency in which its platform is paid out.').array(),
+      connectedAccountType: ['The type at the processor.', ['standard', 'express', 'custom']],
+      connectedAccountState: ['The state of the onboarding.', ACCOUNT_STATES],
+      balanceTransactionsFrom: ['Who reports them.', ['processor', 'settlement_file']],
+    }),
     policyId: text('Policy', 'The id of one of its policies, or of a new one.').optional(),
-    policyName: text(labelOf('policyName'), 'The name that is printed on documents.').optional(),
-    policyKind: clearable(labelOf('policyKind'), 'The kind of the policy.', ['insurance', 'non_insurance']).optional(),
-    policyPurchaseOrder: text(
-      labelOf('policyPurchaseOrder'),
-      'The order number that is printed with its name.',
-    ).optional(),
-    policyActive: clearable(labelOf('policyActive'), 'Sales under an inactive policy are refused.', YES_NO).optional(),
-    priceRate: text(
-      labelOf('priceRate'),
-      'The part of the insured amount that a quote costs, such as 0.085.',
-      RATE,
-    ).optional(),
-    priceMinimum: amount(labelOf('priceMinimum'), 'The least that a quote costs.').optional(),
-    largestPrice: amount(
-      labelOf('largestPrice'),
-      'The most that a quote costs with its requotes. Empty: no limit.',
-    ).optional(),
+    ...ofRecord({
+      policyName: 'The name that is printed on documents.',
+      policyKind: ['The kind of the policy.', ['insurance', 'non_insurance']],
+      policyPurchaseOrder: 'The order number that is printed with its name.',
+      policyActive: ['Sales under an inactive policy are refused.', YES_NO],
+      priceRate: (label: string) =>
+        text(label, 'The part of the insured amount that a quote costs, such as 0.085.', RATE),
+      priceMinimum: (label: string) => amount(label, 'The least that a quote costs.'),
+      largestPrice: (label: string) => amount(label, 'The most that a quote costs with its requotes. Empty: no limit.'),
+    }),
     rate: text(
       fieldWords('policy.partner_cut_rate'),
       "The partner's part of the price, such as 0.30.",
@@ -216,7 +191,6 @@ export const partnerChange = defineAction({
     return stored && valuesOf(stored, given.get('policyId') ?? undefined, todayOf(context));
   },
   subject: ({ partnerId }) => partnerId,
-  partners: async () => 'all',
   locksImporters: true,
   async perform(tx, { actor, environment, settings }, input) {
     const { partnerId } = input;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import { Block } from '#blocks';
 import { Environment } from '#config/environment';
@@ -19,7 +19,6 @@ export const partnerImport = defineAction({
   role: 'finance',
   input: { file: file('File', 'A JSON array of partners.') },
   subject: ({ file }) => file.name,
-  partners: async () => 'all',
   read: async (_context, { file }) => refuseUnsplittable(await partnersIn(file), file.name),
   locksImporters: true,
   perform: async (tx, { actor, environment, settings }, { file }) =>
@@ -27,7 +26,7 @@ export const partnerImport = defineAction({
       ...{ actor, now: environment.now(), settings },
       event: {
         ...{ action: 'partner.import', subject: basename(file.name) },
-        details: { file: file.name, sha256: createHash('sha256').update(file.bytes.toString('utf8')).digest('hex') },
+        details: { file: file.name, sha256: hash('sha256', file.bytes.toString('utf8')) },
       },
     }),
   facts: async (tx, { file }) =>

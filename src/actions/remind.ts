@@ -20,7 +20,6 @@ export const reminderRecord = defineAction({
   },
   check: checkWithout,
   subject: ({ partnerIds }) => (partnerIds === undefined ? 'today' : inShort(partnerIds)),
-  partners: async () => 'all',
   perform: (tx, context, { without: accounts, reason, partnerIds }) =>
     recordReminders(tx, context, accounts && reason !== undefined ? { accounts, reason } : undefined, partnerIds),
   after: sendDue,

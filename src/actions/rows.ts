@@ -61,7 +61,6 @@ export const ledgerImport = defineAction({
       refuseTooMany(name, lines);
     }
   },
-  partners: async () => 'all',
   perform(tx, context, input, agree?: Agree<ImportReport>): Promise<ImportReport> {
     const sources = withTotals(input.files).map(({ file: { name, bytes }, totals }) => ({
       ...{ name, format: input.format ?? rowFormatOf(name), text: bytes.toString('utf8') },

@@ -43,7 +43,6 @@ that, the file only proposes changes.`,
     file: file('File', 'The section as JSON. Without a file, the section as the server states it.').optional(),
   },
   subject: ({ section }) => section,
-  partners: async () => 'all',
   rule: ({ settings, environment }, input) =>
     adoptionRule(settings, input.section) ??
     (weakenedRules({ settings, environment }, input).length > 0 ? { always: true } : undefined),

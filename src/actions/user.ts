@@ -63,11 +63,10 @@ sees only these months; --until is the last day of the access.
 Once there is a user, commands that change data require --by EMAIL or
 RECKONER_USER.`;
 
-/** The parts of an action on the user `login`. It concerns the whole ledger, not single partners. */
+/** The parts of an action on the user `login`. */
 const OF_USER = {
   role: 'administrator',
   subject: ({ login }: { login: string }) => loginOf(login),
-  partners: async () => 'all' as const,
   withoutRole: isShellWithoutAdministrator,
 } as const;
 

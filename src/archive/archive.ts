@@ -19,6 +19,7 @@ import { bodyOf } from '#log/note';
 import { hashLines } from '#log/tree';
 import { Month } from '#month';
 import { ActorContext, recordEvent } from '#people/audit-events';
+import { atMost } from '#turns';
 import {
   ArchivedFile,
   countPresent,
@@ -35,7 +36,7 @@ import {
   storedGroups,
 } from './archive.sql.ts';
 import { otherGroups, otherRows } from './cold.sql.ts';
-import { atOnce, JOBS } from './folder.ts';
+import { JOBS } from './folder.ts';
 import { faultOf, linesOf, monthsIn, needRows, needWholeQuotes, openStore, readingFiles } from './rows.ts';
 import { compareHeld, Named, Store, StoreError, Take } from './store.ts';
 
@@ -221,7 +222,8 @@ export async function proveColdMonths(
   for (const { store } of cold) if (!stores.has(store)) stores.set(store, await openStore(tx, environment, store));
   const rest = files.filter(({ month }) => !months.includes(month));
   const stated = await readStated(tx, monthsIn(rest), undefined);
-  const others = await atOnce(jobs, [...stores], async ([name, store]) => {
+  const inTurn = atMost(jobs);
+  const lostOf = async ([name, store]: [string, Store]) => {
     const own = rest.filter((file) => file.store === name);
     if (own.length === 0) return [];
     const ofOwn = stated.filter(({ month }) => own.some((file) => file.month === month));
@@ -229,12 +231,15 @@ export async function proveColdMonths(
     const fault = await faultOf(async () => lost.push(...(await store.lost(own, { stated: ofOwn }))));
     if (fault !== undefined) return monthsIn(own).map((subject) => ({ subject, detail: fault }));
     return lost.map((file) => ({ subject: file.month, detail: `${file.name} is missing, or has another size` }));
-  });
+  };
+  const others = await Promise.all([...stores].map((each) => inTurn(() => lostOf(each))));
   const asked = cold.flatMap(({ month, store }) => {
     const of = stores.get(store);
     return of !== undefined && months.includes(month) ? [{ month, of }] : [];
   });
-  const proofs = await atOnce(jobs, asked, async ({ month, of }) => compareHeld(await of.prove(month), held));
+  const proofs = await Promise.all(
+    asked.map(({ month, of }) => inTurn(async () => compareHeld(await of.prove(month), held))),
+  );
   const own = files.filter(({ month }) => months.includes(month));
   const isProved = proofs.every(({ wrong }) => wrong.length === 0) && own.length > 0;
   // Rows and groups that stayed are compared with their files.

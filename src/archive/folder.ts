@@ -16,6 +16,7 @@ import { failpoint } from '#failpoint';
 import { draftOf, isSystemError, makeFolder, writeWhole } from '#files';
 import { Month } from '#month';
 import { packageRoot } from '#package';
+import { atMost } from '#turns';
 import { ArchivedFile, StoredFile } from './archive.sql.ts';
 import { isFileError, readingParquet, readTotals, sha256Of, withDuckDb, writeFile, writeParquet } from './parquet.ts';
 import { compareHeld, otherTotals, Part, Proof, proveStatement, Store, StoreError, unproved } from './store.ts';
@@ -152,23 +153,13 @@ export async function proveAll(
   const isMonth = (path: string) => path.endsWith('.statement');
   // A missing DuckDB is refused before any process.
   if (paths.some(isMonth)) await withDuckDb(async () => {});
-  return atOnce(jobs, paths, async (path) =>
-    isMonth(path) ? compareHeld(await proveBeside(path), held) : verifyPack(path, options),
-  );
+  const inTurn = atMost(jobs);
+  const prove = async (path: string) =>
+    isMonth(path) ? compareHeld(await proveBeside(path), held) : verifyPack(path, options);
+  return Promise.all(paths.map((path) => inTurn(() => prove(path))));
 }
 
 export const JOBS = availableParallelism();
-
-/** Calls `work` for each, several at once. */
-export async function atOnce<Of, Result>(jobs: number, given: readonly Of[], work: (each: Of) => Promise<Result>) {
-  const results: Result[] = [];
-  const rest = given.entries();
-  const next = async () => {
-    for (const [at, each] of rest) results[at] = await work(each);
-  };
-  await Promise.all(Array.from({ length: jobs }, next));
-  return results;
-}
 
 /** Packs, .zip files, and the statement of each month that has any file. */
 export function packsIn(folder: string): string[] {

@@ -3,20 +3,18 @@
  * documents and the journal of all months, such as `2026-07_2026-09/invoices`, for the balances at their end; and
  * `SHA256SUMS` with the SHA-256 of each manifest. Refusals: those of an export, argument_invalid.
  */
-import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { hash } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { ZipFile } from 'yazl';
 import { Environment } from '#config/environment';
 import { Database } from '#database/database';
 import { refuse } from '#errors/refusals';
-import { codeOf, draftOf, linkTo } from '#files';
+import { codeOf, draftOf } from '#files';
 import { Month } from '#month';
 import { EXPORT_KINDS, ExportRequest, exportPack } from './export.ts';
 import { readBilledMonths } from './exports.sql.ts';
-import { guarded, isZip, refuseTaken, ZIP_TIME } from './pack.ts';
+import { guarded, isZip, refuseTaken } from './pack.ts';
+import { Zip } from './zip.ts';
 
 const SUMS = 'SHA256SUMS';
 
@@ -72,7 +70,7 @@ export async function exportAll(
       await zip.publish(resolve(out));
       await draft.discard();
     });
-    return { out, months, packs: sums.length, sums_sha256: createHash('sha256').update(text).digest('hex') };
+    return { out, months, packs: sums.length, sums_sha256: hash('sha256', text) };
   } catch (error) {
     await draft.discard().catch(() => {});
     if (codeOf(error) === 'EEXIST') throw refuse('export_exists', { out }, error);
@@ -91,36 +89,4 @@ function packsOf(months: readonly Month[]) {
       ? []
       : (['invoices', 'journal'] as const).map((kind) => ({ name: `${whole}/${kind}`, kind, from, to }))),
   ];
-}
-
-/** A .zip file to which files move one after another, so that only those of one pack are on the disk twice. */
-class Zip {
-  private readonly zip = new ZipFile();
-  private readonly path: string;
-  private readonly written: Promise<void>;
-
-  constructor(path: string) {
-    this.path = path;
-    this.written = pipeline(this.zip.outputStream, createWriteStream(path, { flags: 'wx', flush: true }));
-    this.written.catch(() => {}); // publish reports it.
-  }
-
-  async add(folder: string, names: readonly string[]): Promise<void> {
-    for (const name of names) {
-      const path = join(folder, name);
-      const read = new Promise<void>((resolved, rejected) => {
-        this.zip.addReadStreamLazy(name, { mtime: ZIP_TIME, mode: 0o100644 }, (open) => {
-          open(null, createReadStream(path).once('close', resolved).once('error', rejected));
-        });
-      });
-      await Promise.race([read, this.written]);
-      await rm(path);
-    }
-  }
-
-  async publish(place: string): Promise<void> {
-    this.zip.end();
-    await this.written;
-    await linkTo(this.path, place);
-  }
 }

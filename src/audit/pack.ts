@@ -3,15 +3,14 @@
  * written to a draft beside its destination, and published when it is complete. Refusals: export_exists,
  * file_unwritable.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { createWriteStream, existsSync, readdirSync } from 'node:fs';
+import { createHash, hash, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
 import { FileHandle, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { ZipFile } from 'yazl';
 import { reasonOf, refuse } from '#errors/refusals';
-import { codeOf, Draft, draftOf, isSystemError, linkTo } from '#files';
+import { Draft, draftOf, isSystemError } from '#files';
 import { packageRoot } from '#package';
+import { Zip } from './zip.ts';
 
 /** Sums of a file's rows by currency. Amounts are texts with exactly the currency's digits. */
 export type Totals = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -111,10 +110,12 @@ export class Pack {
       await writeFile(join(this.draft.path, 'manifest.json'), text, { flag: 'wx', flush: true });
       refuseTaken(this.out);
       if (isZip(this.out)) {
-        await publishZip(this.draft.path, this.place, [...this.files.map(({ name }) => name), 'manifest.json']);
+        const zip = new Zip(join(this.draft.path, '.zip'));
+        await zip.add(this.draft.path, [...this.files.map(({ name }) => name), 'manifest.json']);
+        await zip.publish(this.place);
         await this.draft.discard();
       } else await this.draft.publish();
-      return createHash('sha256').update(text).digest('hex');
+      return hash('sha256', text);
     });
   }
 
@@ -195,18 +196,4 @@ export function refuseTaken(out: string) {
     // The destination is a file or an unreadable folder.
   }
   throw refuse('export_exists', { out });
-}
-
-/** A fixed time for all entries, so that packs with the same content give the same file. */
-export const ZIP_TIME = new Date(Date.UTC(2000, 0, 1));
-
-async function publishZip(draft: string, place: string, names: readonly string[]) {
-  const zip = new ZipFile();
-  for (const name of names) zip.addFile(join(draft, name), name, { mtime: ZIP_TIME, mode: 0o100644 });
-  zip.end();
-  const written = join(draft, '.zip');
-  await pipeline(zip.outputStream, createWriteStream(written, { flags: 'wx', flush: true }));
-  await linkTo(written, place).catch((error: unknown) => {
-    throw codeOf(error) === 'EEXIST' ? refuse('export_exists', { out: place }) : error;
-  });
 }

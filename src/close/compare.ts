@@ -3,10 +3,10 @@
  * and currency. Amounts are the lines' amounts before tax. A credit is below zero. All functions are pure. Refusal:
  * comparison_invalid.
  */
-import { CsvError, parse } from 'csv-parse/sync';
 import { DocumentRow } from '#documents/documents.sql';
-import { LineProblem, reasonOf, refuse } from '#errors/refusals';
+import { LineProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
+import { csvLines } from '#reading/csv';
 
 export const COMPARED = ['equal', 'differs', 'missing here', 'missing there'] as const;
 
@@ -30,41 +30,28 @@ type Line = Readonly<Record<(typeof COLUMNS)[number], string>>;
  * are added up.
  */
 export function parseInvoiced({ name, bytes }: Readonly<{ name: string; bytes: Uint8Array }>): Line[] {
-  let records: { record: Record<string, string>; info: { lines: number } }[];
-  let header: string[] = [];
-  try {
-    records = parse(Buffer.from(bytes), {
-      columns: (names: string[]) => {
-        header = names;
-        return names;
-      },
-      ...{ bom: true, info: true, skip_empty_lines: true, trim: true },
-    }) as unknown as typeof records;
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const line = typeof error['lines'] === 'number' ? error['lines'] : null;
-    throw invalid(name, [problemOf(line, `is not CSV: ${reasonOf(error)}`)]);
+  const problems: LineProblem[] = [];
+  const complain = (reason: string, line: number | null) => {
+    problems.push({ path: line === null ? '' : `line ${line}`, line, code: 'line_malformed', reason });
+  };
+  const lines = csvLines(Buffer.from(bytes).toString(), { needed: COLUMNS }, complain);
+  if (problems.length === 0) {
+    if (lines.length === 0) complain('has no lines below its first', null);
+    for (const { line, cells } of lines) {
+      const reason = problemOf(cells);
+      if (reason !== undefined) complain(reason, line);
+    }
   }
-  const missing = COLUMNS.filter((each) => !header.includes(each));
-  if (missing.length > 0) throw invalid(name, [problemOf(1, `has no column ${missing.join(', ')}`)]);
-  const twice = COLUMNS.find((each) => header.indexOf(each) !== header.lastIndexOf(each));
-  if (twice !== undefined) throw invalid(name, [problemOf(1, `has the column '${twice}' twice`)]);
-  if (records.length === 0) throw invalid(name, [problemOf(null, 'has no lines below its first')]);
-  const problems = records.flatMap(({ record, info: { lines: line } }) => {
-    const { partner_id: partner = '', policy_id: policy = '', currency = '', amount = '' } = record;
-    if (partner === '' || policy === '') return [problemOf(line, 'has no partner_id or no policy_id')];
-    if (!isCurrency(currency)) return [problemOf(line, `currency '${currency}' is not an ISO 4217 currency`)];
-    const wrong = amountProblem(amount, minorDigits(currency) as number);
-    return wrong === undefined ? [] : [problemOf(line, `amount '${amount}' ${wrong.reason}`)];
-  });
-  if (problems.length > 0) throw invalid(name, problems);
-  return records.map(({ record }) => record as Line);
+  if (problems.length > 0) throw refuse('comparison_invalid', { file: name, problems });
+  return lines.map(({ cells }) => cells);
 }
 
-const problemOf = (line: number | null, reason: string) => ({
-  ...{ path: line === null ? '' : `line ${line}`, line, code: 'line_malformed', reason },
-});
-const invalid = (file: string, problems: readonly LineProblem[]) => refuse('comparison_invalid', { file, problems });
+function problemOf({ partner_id: partner, policy_id: policy, currency, amount }: Line) {
+  if (partner === '' || policy === '') return 'has no partner_id or no policy_id';
+  if (!isCurrency(currency)) return `currency '${currency}' is not an ISO 4217 currency`;
+  const wrong = amountProblem(amount, minorDigits(currency) as number);
+  return wrong && `amount '${amount}' ${wrong.reason}`;
+}
 
 export function compareInvoices(documents: readonly DocumentRow[], invoiced: readonly Line[]): ComparedLine[] {
   const here = sumsOf(

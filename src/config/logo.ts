@@ -1,5 +1,5 @@
 /** Reads the issuer's logo: a small PNG or JPEG file, recognized by content and kept as it is. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { reasonOf } from '#errors/refusals';
@@ -48,7 +48,7 @@ export function readLogo(path: string): Logo | { readonly problem: string } {
     const most = `${MOST_PIXELS_A_SIDE} a side and ${MOST_PIXELS} in all`;
     return { problem: `${path} has ${area}; a logo has at most ${most}` };
   }
-  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const sha256 = hash('sha256', bytes);
   return { sha256, media_type, width, height, content: bytes.toString('base64') };
 }
 

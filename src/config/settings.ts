@@ -19,21 +19,34 @@ import { taxSchema } from './tax.ts';
 import { addressSchema, emailAddress, line, optional } from './validation.ts';
 
 const currencyOrAny = z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'");
-const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
+
+/** Amounts by currency are at least zero, with at most the currency's digits. */
+function checkAmounts(amounts: Readonly<Record<string, string>>, context: z.RefinementCtx) {
+  for (const [currency, amount] of Object.entries(amounts)) {
+    const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+    const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+    if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
+  }
+}
+
+const amountsByCurrency = z
+  .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
+  .superRefine(checkAmounts);
+
+const percentWith = (decimals: number) =>
+  z
+    .string()
+    .refine(
+      (text) => amountProblem(text, decimals) === undefined && Number(text) >= 0 && Number(text) <= 100,
+      `must be a number from 0 to 100 with at most ${decimals} decimals, such as 2 or 1.5`,
+    );
 
 /**
  * When an action needs approval. With `always`, for any amount. So does `{}`, but the settings history does not show
  * empty objects.
  */
 const rule = z
-  .strictObject({ above: above.optional(), always: z.literal(true).optional() })
-  .superRefine(({ above: amounts = {} }, context) => {
-    for (const [currency, amount] of Object.entries(amounts)) {
-      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
-      const message = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
-      if (message !== undefined) context.addIssue({ code: 'custom', path: ['above', currency], message });
-    }
-  })
+  .strictObject({ above: amountsByCurrency.optional(), always: z.literal(true).optional() })
   .transform(({ above: amounts = {}, always }) =>
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
@@ -50,43 +63,21 @@ const smallDifferenceSchema = z
     z.string(),
   )
   .superRefine(({ percent, ...amounts }, context) => {
-    if (
-      percent !== undefined &&
-      (amountProblem(percent, 2) !== undefined || !(Number(percent) >= 0 && Number(percent) <= 100))
-    ) {
-      const message = 'must be a number from 0 to 100 with at most 2 decimals, such as 2 or 1.5';
-      context.addIssue({ code: 'custom', path: ['percent'], message });
-    }
+    const problem = percent === undefined ? undefined : percentWith(2).safeParse(percent).error?.issues[0];
+    if (problem !== undefined) context.addIssue({ code: 'custom', path: ['percent'], message: problem.message });
     checkAmounts(amounts, context);
   });
-const percent = z
-  .string()
-  .refine(
-    (text) => amountProblem(text, 4) === undefined && Number(text) >= 0 && Number(text) <= 100,
-    'must be a number from 0 to 100 with at most 4 decimals, such as 2 or 1.5',
-  );
+
+const percent = percentWith(4);
 const lossRatesSchema = z.strictObject({
   ...{ not_due: percent, days_1_30: percent, days_31_60: percent, days_61_90: percent, over_90: percent },
 });
-const amountsByCurrency = z
-  .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
-  .default({})
-  .superRefine(checkAmounts);
-
-/** Amounts by currency are at least zero, with at most the currency's digits. */
-function checkAmounts(amounts: Readonly<Record<string, string>>, context: z.RefinementCtx) {
-  for (const [currency, amount] of Object.entries(amounts)) {
-    const problem = amountProblem(amount, minorDigits(currency) ?? 0);
-    const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
-    if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
-  }
-}
 
 /**
  * Above an amount in its currency, or a multiple of the partner's largest earlier invoice, a close holds a document.
  */
 const holdsSchema = z.strictObject({
-  above: amountsByCurrency,
+  above: amountsByCurrency.default({}),
   times: z
     .string()
     .regex(/^[1-9]\d{0,5}(\.\d{1,4})?$/, 'must be a decimal from 1, such as "3" or "2.5"')
@@ -99,7 +90,7 @@ const holdsSchema = z.strictObject({
  * currency, and its part of our share of the month's sales.
  */
 const reversalsSchema = z.strictObject({
-  above: amountsByCurrency,
+  above: amountsByCurrency.default({}),
   share: z
     .string()
     .regex(/^0\.\d{1,4}$|^1$/, 'must be a part of the month\'s sales, such as "0.25"')

@@ -73,26 +73,7 @@ export function csvRowCounter(): (content: Buffer) => number {
 
 /** The number of bytes before the first row in COPY's binary format. */
 const BINARY_HEADER = 19;
-
-/**
- * Runs a COPY in binary format. `read` receives rows without the format's header, and returns the number of bytes that
- * were used. Unused bytes (an incomplete row, or the format's trailer) are passed again with the next piece.
- */
-export async function copyBinary(tx: Transaction, copy: string, read: (content: Buffer) => number) {
-  let rest: Buffer = Buffer.alloc(0);
-  let skip = BINARY_HEADER;
-  await copyOut(tx, copy, (chunk) => {
-    const content = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
-    if (content.length < skip) {
-      rest = content;
-      return;
-    }
-    const rows = content.subarray(skip);
-    skip = 0;
-    rest = Buffer.from(rows.subarray(read(rows)));
-  });
-}
-
+/** The number of bytes before the value of a row with one column. */
 const ROW_HEADER = 6;
 
 /**

@@ -1,32 +1,34 @@
 /**
  * The privileges of the role reckoner_app. Each `migrate` grants the privileges again, because the role may be newer
- * than the tables, or the tables may come from a dump of a cluster with other roles. The grants are the same as in
- * migrations/schema.sql, which a test compares with the result of the migrations.
+ * than the tables, or the tables may come from a dump of a cluster with other roles.
  */
-import { readFileSync } from 'node:fs';
 import { refuse } from '#errors/refusals';
-import { SCHEMA_FILE } from './schema.ts';
+import { SchemaObject } from './schema-objects.ts';
 import { Queryable } from './session.ts';
 import { execute, queryOne, setLocally, Transaction } from './transaction.ts';
 
-const GRANTS =
-  readFileSync(SCHEMA_FILE, 'utf8').match(/^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+(,\s+\w+)*\s+TO reckoner_app;$/gm) ?? [];
-
-/** Grants the privileges, if the role exists. */
-export async function grantToApp(owner: Queryable) {
-  if (GRANTS.length === 0) throw new Error('migrations/schema.sql grants nothing');
+/**
+ * Grants the privileges, if the role exists. `migrated` are the objects that the migrations have made elsewhere, with
+ * the privileges that the migrations granted on them.
+ */
+export async function grantToApp(owner: Queryable, migrated: readonly SchemaObject[] = []) {
   const { rows } = await owner.query(
     `SELECT to_regrole('reckoner_app') IS NOT NULL AS there, quote_ident(current_schema()) AS home`,
   );
   const { there, home } = rows[0] as { there: boolean; home: string };
   if (!there) return;
+  const grants = migrated.flatMap(({ object, facts }) => {
+    const [, name] = /^privileges on (?!schema$)(\w+)$/.exec(object) ?? [];
+    const [, privileges] = /\breckoner_app: ([A-Z, ]+)/.exec(facts) ?? [];
+    return name && privileges ? [`GRANT ${privileges} ON ${name} TO reckoner_app;`] : [];
+  });
   // A backup may run as a login that owns nothing, and must read the position of each sequence.
   const whole = [
     `GRANT USAGE ON SCHEMA ${home} TO reckoner_app;`,
     `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
     'CALL close_functions();',
   ];
-  await owner.query([...whole, ...GRANTS].join('\n'));
+  await owner.query([...whole, ...grants].join('\n'));
 }
 
 type Ownership = Readonly<{

@@ -135,9 +135,14 @@ export async function migrate(
  */
 export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; objects: SchemaObject[] }> {
   const done = await migrateTo(tx, MIGRATIONS);
-  await grantToApp(tx.client);
-  const isNew = done.length === MIGRATIONS.length;
-  return { names: done.map(migrationName), objects: isNew ? await readMigrated(tx) : await makeAgain(tx) };
+  const names = done.map(migrationName);
+  if (done.length === MIGRATIONS.length) {
+    await grantToApp(tx.client);
+    return { names, objects: await readMigrated(tx) };
+  }
+  const objects = await makeAgain(tx);
+  await grantToApp(tx.client, objects);
+  return { names, objects };
 }
 
 /** Reads the objects that all migrations create in a separate, unmodified schema, which is then rolled back. */

@@ -104,7 +104,7 @@ const digestOf = (lines: readonly string[]) => hash('sha256', lines.join(''));
 const lineOf = (object: string, facts: string) => `${object} ${facts}\n`;
 
 /**
- * The first line of migrations/schema.sql: the digests of what the migrations create, with and without the app's role.
+ * The text of migrations/schema.sql: the digests of what the migrations create, with and without the app's role.
  */
 export function describeRelease(migrated: readonly SchemaObject[]) {
   const all = migrated.map(({ object, facts }) => ({ object, line: lineOf(object, hashOf(facts)) }));
@@ -114,7 +114,7 @@ export function describeRelease(migrated: readonly SchemaObject[]) {
 }
 
 function readRelease(): readonly [whole: string, roleless: string] {
-  const head = readFileSync(SCHEMA_FILE, 'utf8').slice(0, 300);
+  const head = readFileSync(SCHEMA_FILE, 'utf8');
   const [, whole = '', roleless = ''] = /^-- Facts: SHA-256 (\w+), .+ (\w+)$/m.exec(head) ?? [];
   return [whole, roleless];
 }

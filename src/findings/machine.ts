@@ -58,47 +58,31 @@ export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
     const late = limit !== undefined && hours > limit && (hours < 24 * JOB_GIVEN_UP_DAYS || job === 'drill');
     // A month that does not close has its own findings.
     const failed = exit_status === 1 || exit_status === 2 || (exit_status === 3 && job !== 'month-close');
-    return [
-      ...(failed
-        ? [
-            troubleOf('machine', `failed:${job}`, {
-              urgent: `The last run of ${job} failed at ${since} (exit ${exit_status}). Read its log.`,
-              since,
-            }),
-          ]
-        : []),
-      ...(job === 'verify' && exit_status === 4
-        ? [
-            troubleOf('machine', 'verify', {
-              urgent:
-                `The verify of ${at} found differences between stored data and the ledger. Until they are ` +
-                'explained, close nothing and keep an unchanged backup.',
-              since,
-              remedies: [SEE.differences],
-            }),
-          ]
-        : []),
-      ...(job === 'drill' && exit_status === 4
-        ? [
-            troubleOf('machine', 'drill', {
-              urgent:
-                `The drill of ${at} found that the backup of ${minuteOf(subject ?? since)} is not the ledger. Read its log, ` +
-                'and try an earlier backup.',
-              since,
-            }),
-          ]
-        : []),
-      ...(late
-        ? [
-            troubleOf('machine', `late:${job}`, {
-              urgent:
-                `${job} last ran at ${at}. It should run more often: check ` +
-                `${job === 'worker' ? 'the host of the worker' : 'the scheduler'}.`,
-              since,
-            }),
-          ]
-        : []),
+    const found: [isFound: boolean, item: string, urgent: string, remedies?: Finding['remedies']][] = [
+      [failed, `failed:${job}`, `The last run of ${job} failed at ${since} (exit ${exit_status}). Read its log.`],
+      [
+        job === 'verify' && exit_status === 4,
+        'verify',
+        `The verify of ${at} found differences between stored data and the ledger. Until they are explained, close ` +
+          'nothing and keep an unchanged backup.',
+        [SEE.differences],
+      ],
+      [
+        job === 'drill' && exit_status === 4,
+        'drill',
+        `The drill of ${at} found that the backup of ${minuteOf(subject ?? since)} is not the ledger. Read its log, and ` +
+          'try an earlier backup.',
+      ],
+      [
+        late,
+        `late:${job}`,
+        `${job} last ran at ${at}. It should run more often: check ` +
+          `${job === 'worker' ? 'the host of the worker' : 'the scheduler'}.`,
+      ],
     ];
+    return found
+      .filter(([isFound]) => isFound)
+      .map(([, item, urgent, remedies = []]) => troubleOf('machine', item, { urgent, since, remedies }));
   });
 
 /** Returns the latest findings of verify and reconcile. */

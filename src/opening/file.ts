@@ -3,13 +3,13 @@
  * objects with the same names (docs/files.md). A file with mistakes is refused as a whole, and the refusal lists the
  * first mistakes with their lines. All functions are pure. Refusals: opening_invalid, file_items_too_many.
  */
-import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import { LineProblem, reasonOf, refuse } from '#errors/refusals';
 import { parseExactJson } from '#json';
 import { IDENTIFIER } from '#partners/file';
 import { GivenFile, readerOf } from '#reading/aside';
-import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine } from '#reading/limits';
+import { csvLines } from '#reading/csv';
+import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '#reading/limits';
 import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '#values';
 
 const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
@@ -34,7 +34,7 @@ export type OpeningItem = Readonly<{
 }>;
 
 const NEEDED = ['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount'];
-const OPENING_COLUMNS = [...NEEDED, 'original_amount', 'reference'];
+const OPTIONAL = ['original_amount', 'reference'];
 const MOST_ITEMS = 50_000;
 
 type Cells = Readonly<Record<string, string>>;
@@ -95,49 +95,18 @@ function decoded(name: string, bytes: Uint8Array) {
 }
 
 function rowsOfCsv(name: string, text: string) {
-  const long = tooLongLine(text);
-  if (long !== undefined) throw invalid(name, [whole(LINE_TOO_LONG, long)]);
-  let records: { record: string[]; info: { lines: number } }[];
-  try {
-    records = parse(text, {
-      info: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
-      to: MOST_ITEMS + 2,
-      trim: true,
-    }) as unknown as typeof records;
-  } catch (error) {
-    const line = error instanceof CsvError && typeof error['lines'] === 'number' ? error['lines'] : null;
-    throw invalid(name, [whole(`is not CSV: ${reasonOf(error)}`, line)]);
-  }
-  const [header, ...rest] = records;
-  if (header === undefined) return [];
-  const names = header.record;
-  const problems = [
-    ...NEEDED.filter((each) => !names.includes(each)).map((each) => whole(`has no column '${each}'`, 1)),
-    ...names
-      .filter((each) => !OPENING_COLUMNS.includes(each))
-      .map((each) => whole(`has the column '${each}', which is not one of ${OPENING_COLUMNS.join(', ')}`, 1)),
-    ...names
-      .filter((each, index) => names.indexOf(each) !== index)
-      .map((each) => whole(`has the column '${each}' twice`, 1)),
-    ...rest
-      .filter(({ record }) => record.length !== names.length)
-      .map(({ record, info }) =>
-        whole(`has ${record.length} fields, but the first line has ${names.length}`, info.lines),
-      ),
-  ];
+  const problems: LineProblem[] = [];
+  const rows = csvLines(text, { needed: NEEDED, optional: OPTIONAL, most: MOST_ITEMS + 2 }, (reason, line) => {
+    problems.push(whole(reason, line));
+  });
   if (problems.length > 0) throw invalid(name, problems);
-  return rest.map(({ record, info }) => ({
-    line: info.lines,
-    cells: Object.fromEntries(names.map((each, index) => [each, record[index] ?? ''])),
-  }));
+  return rows;
 }
 
 // Numbers arrive as their source texts (see parseExactJson).
 const JSON_ITEM = z.strictObject(
   Object.fromEntries(
-    OPENING_COLUMNS.map((each) => [
+    [...NEEDED, ...OPTIONAL].map((each) => [
       each,
       z
         .string('must be text or a number')

@@ -30,8 +30,10 @@ const PATHS = {
   ...{ priceRate: 'policy.price.rate', priceMinimum: 'policy.price.minimum', largestPrice: 'policy.largest_price' },
 } as const;
 
+export type RecordField = keyof typeof PATHS;
+
 /** What a field of the record is called. */
-export const labelOf = (field: keyof typeof PATHS): string => fieldWords(PATHS[field]);
+export const labelOf = (field: RecordField): string => fieldWords(PATHS[field]);
 
 /** The fields that apply from a day on, where their problems are in the record. */
 const DATED = {
@@ -40,11 +42,10 @@ const DATED = {
 } as const;
 
 type Value = string | readonly string[];
-type Field = keyof typeof PATHS;
 
 /** An empty text or list clears a field. A field without a value stays as it is. */
 export type RecordChange = Readonly<
-  Partial<Record<Field, Value | undefined>> & {
+  Partial<Record<RecordField, Value | undefined>> & {
     partnerId: string;
     isNew?: boolean | undefined;
     policyId?: string | undefined;
@@ -81,7 +82,7 @@ export function changedPartner(stored: PartnerView | undefined, change: RecordCh
   const known = policies.find(({ policy_id }) => policy_id === policyId);
   const policy: Tree = known ?? { policy_id: policyId };
   for (const [field, path] of Object.entries(PATHS)) {
-    const value = change[field as Field];
+    const value = change[field as RecordField];
     if (value === undefined) continue;
     if (!path.startsWith('policy.')) setAt(record, path, value);
     else if (policyId === undefined) throw refuseField('policyId', '', 'is missing');
@@ -142,7 +143,7 @@ function recordOf(record: Tree, change: RecordChange): PartnerRecord {
       const [field] = Object.entries({ ...PATHS, ...DATED }).find(([, own]) => at.startsWith(own)) ?? [
         at === 'policy.policy_id' ? 'policyId' : 'partnerId',
       ];
-      throw refuseField(field, String(change[field as Field] ?? ''), reason);
+      throw refuseField(field, String(change[field as RecordField] ?? ''), reason);
     }
     throw error;
   }

@@ -2,11 +2,10 @@
  * Reads a settlement file and returns its lines as JSON for the database. A large file is read in a separate process
  * (reading/aside.ts): 10,000 lines take a quarter of a second, during which no other call would be answered.
  */
-import { parse } from 'csv-parse/sync';
-import { reasonOf } from '#errors/refusals';
 import { GivenFile, readerOf } from '#reading/aside';
-import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '#reading/limits';
-import { lineProblem, readSettlement, SettlementProblem } from './settlement.ts';
+import { csvRecords } from '#reading/csv';
+import { MOST_ITEMS, PROBLEMS_TOLD } from '#reading/limits';
+import { readSettlement, SettlementProblem } from './settlement.ts';
 
 type SettlementTask = GivenFile &
   Readonly<{
@@ -35,9 +34,12 @@ export function readSettlementText({ bytes, currency, now, mostLines }: Settleme
   });
   const tooLong = lengthProblem(text, mostLines);
   if (tooLong !== undefined) return refused([tooLong]);
-  const records = recordsOf(text);
-  if ('problem' in records) return refused([records.problem]);
-  const { lines, problems } = readSettlement(records.records, { partnerCurrency: currency, now });
+  const malformed: SettlementProblem[] = [];
+  const records = csvRecords(text, (reason, line) => {
+    malformed.push({ path: line === null ? '' : `line ${line}`, line, code: 'csv_malformed', reason });
+  });
+  if (malformed.length > 0) return refused(malformed);
+  const { lines, problems } = readSettlement(records, { partnerCurrency: currency, now });
   if (problems.length > 0) return refused(problems);
   return { currency, lines: lines.length, json: JSON.stringify(lines), problems: [], problemCount: 0 };
 }
@@ -47,20 +49,4 @@ function lengthProblem(text: string, mostLines = MOST_ITEMS): SettlementProblem 
   if (lines <= mostLines) return undefined;
   const reason = `has ${lines} lines after its header, but at most ${mostLines} are accepted: send them in several files`;
   return { path: '', line: null, code: 'lines_too_many', reason };
-}
-
-function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0] } | { problem: SettlementProblem } {
-  const line = tooLongLine(text);
-  if (line !== undefined) return { problem: lineProblem(line, 'csv_malformed', LINE_TOO_LONG) };
-  try {
-    const parsed = parse(text, {
-      bom: true,
-      info: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
-    }) as unknown as { record: string[]; info: { lines: number } }[];
-    return { records: parsed.map(({ record, info }) => ({ line: info.lines, cells: record })) };
-  } catch (error) {
-    return { problem: { path: '', line: null, code: 'csv_malformed', reason: `is not CSV: ${reasonOf(error)}` } };
-  }
 }

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { LineProblem } from '#errors/refusals';
 import { timeProblem } from '#ledger/row';
 import { IDENTIFIER } from '#partners/file';
+import { CsvRecord } from '#reading/csv';
 import { amountProblem, isCurrency, minorDigits, names } from '#values';
 
 const REQUIRED = names('quote_id transfer payment amount');
@@ -46,7 +47,7 @@ type Settlement = Readonly<{
  * milliseconds since 1970.
  */
 export function readSettlement(
-  records: readonly Readonly<{ line: number; cells: readonly string[] }>[],
+  records: readonly CsvRecord[],
   { partnerCurrency, now }: { partnerCurrency: string; now: number },
 ): Settlement {
   const [header, ...rest] = records;

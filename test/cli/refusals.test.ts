@@ -387,7 +387,7 @@ const OPENINGS = {
   comparison_invalid: {
     when: 'the invoices to compare a close with lack a column',
     exit: 2,
-    says: /line 1: has no column amount/,
+    says: /line 1: has no column 'amount'/,
     run: () =>
       inOpened(
         ...['close', '2026-08', '--dry-run'],

@@ -174,7 +174,7 @@ test.each([
   ['no header', '', 'header_invalid', 1],
   ['an unknown column', 'quote_id,transfer,payment,amount,colour\n', 'header_invalid', 1],
   ['more lines than are read', `${HEADER}\r${'x\r'.repeat(400_000)}`, 'lines_too_many', null],
-  ['an open quote mark', `${HEADER}\n"q-1,tr_1\n`, 'csv_malformed', null],
+  ['an open quote mark', `${HEADER}\n"q-1,tr_1\n`, 'csv_malformed', 2],
 ])('a file with %s is refused', async (_what, text, code, line) => {
   const answer = await send(callers['p-csv'], text);
   expect(answer).toMatchObject({ status: 422, body: { code: 'settlement_invalid' } });

@@ -18,7 +18,6 @@ export const paymentEvents = defineAction({
   role: 'finance',
   input: { file: file('File', "The processor's events as NDJSON. Default: only pending events.").optional() },
   subject: ({ file }) => file?.name ?? 'pending events',
-  partners: async () => 'all',
   read: async (context, { file }) => file && readFile(context, file),
   perform: async (tx, context, { file }) => ({
     stored: await storeFile(tx, context, file),

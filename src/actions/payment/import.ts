@@ -56,7 +56,6 @@ account's last one.`,
     ).optional(),
   },
   subject: ({ file }) => file.name,
-  partners: async () => 'all',
   read: (context, input) => readStatements(context, input),
   // Who accepts suggestions applies payments.
   rule: ({ settings: { approvals } }, { accept }) =>

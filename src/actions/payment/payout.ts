@@ -20,7 +20,6 @@ export const paymentSettle = defineAction({
     payout: text('Of payout', "The processor's id of the payout from that account.").optional(),
   },
   subject: ({ payoutId }) => String(payoutId),
-  partners: async () => 'all',
   perform: (tx, context, { paymentIds = [], ...request }) => settlePayout(tx, context, { ...request, paymentIds }),
   async facts(tx, { payoutId }) {
     const [row] = await readPayouts(tx, payoutId);

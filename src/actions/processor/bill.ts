@@ -10,7 +10,6 @@ export const billMissing = defineAction({
   role: 'finance',
   input: { month: month('Month', 'The closed month of the quotes.') },
   subject: ({ month }) => month,
-  partners: async () => 'all',
   perform: (tx, context, { month }) => billMissingShares(tx, context, month),
   async after(context, { result: numbers }) {
     if (numbers.length > 0) await deliver(context, numbers);

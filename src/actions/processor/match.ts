@@ -122,7 +122,6 @@ export const processorClose = defineAction({
     reason: reason(),
   },
   subject: ({ balance_transactions }) => balance_transactions.join(' '),
-  partners: async () => 'all',
   perform: closeBalanceTransactions,
   facts: async (_tx, { balance_transactions }, closed) =>
     Object.fromEntries(

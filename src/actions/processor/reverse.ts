@@ -7,7 +7,6 @@ import { printable } from '#text-table';
 import { ACCOUNT } from './match.ts';
 
 const OF_REVERSALS = {
-  partners: async () => 'all' as const,
   facts: async (_tx: Transaction, _input: unknown, report?: ReversalReport): Promise<Facts> =>
     Object.fromEntries(
       (report?.recorded ?? []).map(({ quote_id, partner_id, spotPrice, invoiceAmount, currency }) => [

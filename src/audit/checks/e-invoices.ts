@@ -2,7 +2,7 @@
  * The check of e-invoices: every document with a PDF has the e-invoice that its partner requested. Each e-invoice
  * matches its hash, names the parties as recorded with the document, and is identical when written again.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Instructions } from '#config/instructions';
 import { query, Transaction } from '#database/transaction';
@@ -68,8 +68,8 @@ function whatDiffers(document: DocumentRow, stored: StoredEInvoice) {
   const { xml, sha256, parties } = stored;
   if (document.e_invoice === 'none') return 'has an e-invoice that its partner did not ask for';
   if (xml === null || parties === null) return `has no e-invoice (${document.e_invoice}) beside its PDF`;
-  const hash = createHash('sha256').update(xml).digest('hex');
-  if (hash !== sha256) return `its e-invoice hashes to ${hash}, recorded as ${sha256}`;
+  const found = hash('sha256', xml);
+  if (found !== sha256) return `its e-invoice hashes to ${found}, recorded as ${sha256}`;
   if (stored.contact_erased) return undefined;
   if (!isDeepStrictEqual(completed(frozenParties(document), parties), parties)) {
     return 'its e-invoice and the document name a party differently';

@@ -1,5 +1,5 @@
 /** The check of the general-ledger hand-off: the files of exported journals are unchanged. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { storedAccounts } from '#config/accounts';
 import { querying, Transaction } from '#database/transaction';
 import { GlFormat } from '#general-ledger/accounts';
@@ -53,7 +53,7 @@ export async function findChangedGlFiles(tx: Transaction, { month }: Pick<CheckC
 function* changedIn(stored: StoredExport): Generator<Difference> {
   const subject = `part ${stored.part} of ${stored.month} for ${stored.format}`;
   for (const { name, sha256, hex } of stored.files) {
-    const is = createHash('sha256').update(Buffer.from(hex, 'hex')).digest('hex');
+    const is = hash('sha256', Buffer.from(hex, 'hex'));
     if (is !== sha256) yield { subject, detail: `${name} has SHA-256 ${is}; it was written with ${sha256}` };
   }
   if (stored.writer !== WRITER) return;

@@ -1,7 +1,7 @@
 /**
  * The check of stored PDFs: each matches its hash, and rendering it again with the same renderer gives the same bytes.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Instructions } from '#config/instructions';
 import { query, queryingValue, Transaction } from '#database/transaction';
 import { currentRenderer, PdfRendererPool } from '#delivery/pdf-renderer-pool';
@@ -92,7 +92,7 @@ async function compare(
     const detail = 'has a PDF, but cannot be read: it or something that it refers to is missing or hidden';
     return { subject: `document ${stored.document_id}`, detail };
   }
-  const sha256 = createHash('sha256').update(stored.pdf).digest('hex');
+  const sha256 = hash('sha256', stored.pdf);
   if (sha256 !== stored.sha256) {
     return { subject: document.number, detail: `its PDF hashes to ${sha256}, recorded as ${stored.sha256}` };
   }

@@ -3,7 +3,7 @@
  * each item inspected; `differences` has the subject and the detail of each item that is wrong. `:month` is null if
  * everything is checked.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { prepared, queryOne, Transaction } from '#database/transaction';
 import { reasonOf } from '#errors/refusals';
 import { Month } from '#month';
@@ -19,7 +19,7 @@ export interface CheckScope {
  */
 export function checkQuery(text: string): (tx: Transaction, scope: CheckScope) => Promise<Finding> {
   const statement = prepared(
-    `verify_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`,
+    `verify_${hash('sha256', text).slice(0, 16)}`,
     `WITH ${text}
      SELECT (SELECT count(*) FROM inspected) AS inspected,
             (SELECT coalesce(json_agg(json_build_object('subject', subject, 'detail', detail) ORDER BY subject), '[]')
