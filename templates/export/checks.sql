@@ -12,7 +12,8 @@
 -- The lines `columns` name the columns of a rule's rows; an amount is in the row's `currency`, or that after its `@`.
 -- Rules marked `whole` look back before a pack's first leaf: they are decidable only over the log from its beginning.
 --
--- Only whole numbers are used, no division, no casts of text and no dates: a rule must give the same rows everywhere.
+-- Only whole numbers are used, no division, no casts of text but digits and no dates: a rule must give the same rows
+-- everywhere.
 
 -- The decimals of the currencies of ISO 4217 (2026-01-01):
 -- CURRENCIES 0 BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF
@@ -394,11 +395,8 @@ SELECT currency, amount,
 FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
              rtrim(substr(text, length(text) - digits + 1), '0') AS part
       FROM (SELECT currency, amount, digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
-                   CASE WHEN digits >= 1 AND abs(amount) < 10 THEN '0' ELSE '' END
-                     || CASE WHEN digits >= 2 AND abs(amount) < 100 THEN '0' ELSE '' END
-                     || CASE WHEN digits >= 3 AND abs(amount) < 1000 THEN '0' ELSE '' END
-                     || CASE WHEN digits >= 4 AND abs(amount) < 10000 THEN '0' ELSE '' END
-                     || abs(amount) AS text
+                   substr('0000' || abs(amount), CASE WHEN length(CAST(abs(amount) AS TEXT)) > digits THEN 5
+                                                      ELSE length(CAST(abs(amount) AS TEXT)) + 4 - digits END) AS text
             FROM (SELECT a.currency, a.amount, CAST(c.digits AS INTEGER) AS digits
                   FROM (SELECT currency, spot_price AS amount FROM row_events
                         UNION SELECT currency, partner_cut FROM row_events
@@ -417,14 +415,15 @@ FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) 
                         UNION SELECT currency, amount FROM payment_applications
                         UNION SELECT currency, amount FROM gl_totals) a JOIN currencies c ON c.code = a.currency) n) t) w;
 CREATE INDEX numerals_by ON numerals (amount, currency);
--- The limits that the settings and comparisons state, by currency, in its smallest unit: as text without leading zeros.
+-- The limits that the settings and comparisons state, by currency, in its smallest unit; a text that is no number counts as
+-- more than any amount.
 CREATE TABLE limits AS
-SELECT t.code, t.value, ltrim(replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places), '0') AS units
+SELECT code, value, CASE WHEN text <> '' AND length(text) < 18 AND ltrim(text, '0123456789') = '' THEN CAST(text AS BIGINT)
+                         ELSE 999999999999999999 END AS units
+FROM (SELECT t.code, t.value, replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places) AS text
 FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
              CASE WHEN replace(v.value, '.', '') = v.value THEN 0
-                  WHEN substr(v.value, length(v.value) - 1, 1) = '.' THEN 1
-                  WHEN substr(v.value, length(v.value) - 2, 1) = '.' THEN 2
-                  WHEN substr(v.value, length(v.value) - 3, 1) = '.' THEN 3 ELSE 4 END AS places
+                  ELSE length(v.value) - length(rtrim(v.value, '0123456789')) END AS places
       FROM (SELECT substr(field, 18) AS code, value FROM fields
             WHERE subject = 'settings' AND substr(field, 1, 17) = 'small_difference.'
             UNION SELECT substr(field, length(field) - 2), value FROM fields
@@ -434,7 +433,7 @@ FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
             WHERE (substr(c.path, 1, 17) = 'compared.amounts.' OR substr(c.path, 1, 21) = 'compared.adjustments.')
               AND c.leaf = 'currency') v
       JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
-WHERE t.places <= t.digits;
+WHERE t.places <= t.digits) u;
 CREATE TABLE row_totals AS
 SELECT event_id, currency, 'rows' AS field, CAST(entries AS TEXT) AS value FROM row_events
 UNION ALL SELECT r.event_id, currency, r.field, n.text
@@ -487,12 +486,16 @@ SELECT k.first_no AS log_no, a.partner_id, a.currency, sum(a.amount) AS amount
 FROM adjustments a JOIN comparisons k USING (log_no) GROUP BY k.first_no, a.partner_id, a.currency;
 CREATE TABLE stated_adjustments AS
 SELECT e.log_no, e.event_id, e.occurred_at, p.value AS partner_id, c.value AS currency, s.value AS stated,
-       b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted
+       b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted, ls.units AS stated_units,
+       lb.units AS before_units, ll.units AS limit_units
 FROM details c JOIN audit_events e USING (log_no) JOIN comparisons k ON k.log_no = c.log_no AND k.first_no = c.log_no
 LEFT JOIN details p ON p.log_no = c.log_no AND p.path = c.stem || 'partner'
 LEFT JOIN details s ON s.log_no = c.log_no AND s.path = c.stem || 'amount'
 LEFT JOIN details b ON b.log_no = c.log_no AND b.path = c.stem || 'before'
 LEFT JOIN details l ON l.log_no = c.log_no AND l.path = c.stem || 'above'
+LEFT JOIN limits ls ON ls.code = c.value AND ls.value = s.value
+LEFT JOIN limits lb ON lb.code = c.value AND lb.value = b.value
+LEFT JOIN limits ll ON ll.code = c.value AND ll.value = l.value
 LEFT JOIN compared_adjustments a ON a.log_no = c.log_no AND a.partner_id = p.value AND a.currency = c.value
 WHERE substr(c.path, 1, 21) = 'compared.adjustments.' AND c.leaf = 'currency';
 CREATE TABLE adjusted_before AS
@@ -568,8 +571,7 @@ FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_i
 CREATE TABLE rates AS
 SELECT rate, CASE WHEN part = '' THEN whole ELSE whole || '.' || part END AS text
 FROM (SELECT rate, substr(text, 1, length(text) - 4) AS whole, rtrim(substr(text, length(text) - 3), '0') AS part
-      FROM (SELECT rate, CASE WHEN rate < 10 THEN '0000' WHEN rate < 100 THEN '000' WHEN rate < 1000 THEN '00'
-                              WHEN rate < 10000 THEN '0' ELSE '' END || rate AS text
+      FROM (SELECT rate, substr('0000' || rate, CASE WHEN rate < 10000 THEN length(CAST(rate AS TEXT)) ELSE 5 END) AS text
             FROM (SELECT DISTINCT rate FROM document_taxes) r) r) r;
 -- The payments recorded by hand without a bank account, with the first bank line that shows them.
 CREATE TABLE placed_payments AS
@@ -704,6 +706,12 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND
                            AND f.value = 'principal' AND f.log_no < c.log_no AND f.until_no > c.log_no)
             THEN 1 ELSE 0 END AS principal
 FROM (SELECT coalesce(min(log_no), 999999999999998) AS log_no FROM closed_months) c;
+-- Where rows are posted: how often a debit has the price, the cut and our amount.
+CREATE TABLE row_accounts AS
+SELECT 'invoicing' AS arrangement, 'assets:receivable:unbilled' AS control, 'partner' AS part, 0 AS price, 0 AS cut, 1 AS amount
+UNION ALL SELECT 'connected_account', 'assets:receivable:processor', 'partner', 0, 0, 1
+UNION ALL SELECT '', 'income:sales', 'policy', -principal, 0, principal - 1 FROM we_are
+UNION ALL SELECT '', 'expenses:partner-cut', 'partner', 0, 1, 0 FROM we_are WHERE principal = 1;
 CREATE TABLE postings AS
 SELECT entry_on, dated_on, fact, log_no, debit AS control, debit_part AS part,
        CASE fact WHEN 'payment_assigned' THEN nullif(debit_part, '') ELSE partner_id END AS partner_id, currency, amount
@@ -716,19 +724,10 @@ SELECT d.month, p.control, p.control || CASE p.part WHEN '' THEN '' ELSE ':' || 
 FROM postings p JOIN days d ON d.n = p.entry_on
 GROUP BY d.month, p.control, p.part, p.partner_id, p.currency
 UNION ALL
-SELECT posted_month, CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled'
-                                      ELSE 'assets:receivable:processor' END,
-       CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled:' ELSE 'assets:receivable:processor:' END
-         || partner_id, partner_id, currency, sum(invoice_amount)
-FROM row_groups GROUP BY posted_month, arrangement, partner_id, currency
-UNION ALL
-SELECT posted_month, 'expenses:partner-cut', 'expenses:partner-cut:' || partner_id, partner_id, currency,
-       sum(partner_cut)
-FROM row_groups CROSS JOIN we_are WHERE principal = 1 GROUP BY posted_month, partner_id, currency
-UNION ALL
-SELECT posted_month, 'income:sales', 'income:sales:' || policy_id, partner_id, currency,
-       -sum(CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END)
-FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, currency;
+SELECT posted_month, a.control, a.control || ':' || CASE a.part WHEN 'policy' THEN policy_id ELSE partner_id END,
+       partner_id, currency, sum(a.price * spot_price + a.cut * partner_cut + a.amount * invoice_amount)
+FROM row_groups g JOIN row_accounts a ON a.arrangement IN ('', g.arrangement)
+GROUP BY posted_month, a.control, a.part, CASE a.part WHEN 'policy' THEN policy_id ELSE partner_id END, partner_id, currency;
 
 -- The facts that name an event, and when they were recorded, if they say it.
 CREATE TABLE fact_events AS
@@ -739,6 +738,9 @@ UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at FROM credi
 UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at FROM client_secrets
 UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL FROM row_events;
 CREATE INDEX fact_events_by ON fact_events (event_id);
+CREATE TABLE reopened AS
+-- EACH \b(reopened_on)\b
+SELECT log_no, COLUMN AS reopened_on FROM KIND;
 -- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
 CREATE TABLE dated AS
 SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m USING (month) WHERE b.log_no < f.log_no)
@@ -746,10 +748,8 @@ SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m USING (
 FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on, reopened_on,
              CASE purpose WHEN 'opening' THEN 0 ELSE 1 END AS states_reopened, issued_at AS recorded_at FROM documents
       UNION ALL SELECT 'document_voided', log_no, voided_on, entry_on, reopened_on, 2, recorded_at FROM voids
-      UNION ALL SELECT 'credit_applied', log_no, applied_on, entry_on, reopened_on, 2, recorded_at FROM credit_applications
-      UNION ALL SELECT 'credit_released', log_no, released_on, entry_on, reopened_on, 2, recorded_at FROM credit_releases
-      UNION ALL SELECT 'written_off', log_no, written_off_on, entry_on, reopened_on, 2, recorded_at FROM write_offs
-      UNION ALL SELECT 'write_off_undone', log_no, reversed_on, entry_on, reopened_on, 2, recorded_at FROM write_off_reversals
+      UNION ALL SELECT b.fact, b.log_no, b.dated_on, b.entry_on, r.reopened_on, 2, b.recorded_at
+      FROM balance_facts b JOIN reopened r USING (log_no)
       UNION ALL SELECT e.fact, e.log_no, e.dated_on, e.entry_on, NULL, 0, f.recorded_at
       FROM entries e JOIN fact_events f USING (log_no)
       WHERE e.fact NOT IN ('document_voided', 'credit_applied', 'credit_released', 'written_off', 'write_off_undone',
@@ -869,13 +869,10 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'invoice.delivered', document_id FROM portal_deliveries
       UNION ALL SELECT event_id, 'dispute.open', document_id FROM invoice_disputes
       UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
-      UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
-      UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.document_id
-      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-      UNION ALL SELECT event_id, 'credit.refund', document_id FROM credit_refunds
-      UNION ALL SELECT event_id, 'credit.apply', credit_note_id FROM credit_applications
-      UNION ALL SELECT r.event_id, 'credit.unapply', a.credit_note_id
-      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) f
+      UNION ALL SELECT event_id, CASE fact WHEN 'written_off' THEN 'invoice.write_off'
+          WHEN 'write_off_undone' THEN 'invoice.write_off_undone' WHEN 'credit_refunded' THEN 'credit.refund'
+          WHEN 'credit_applied' THEN 'credit.apply' WHEN 'credit_released' THEN 'credit.unapply' END,
+        coalesce(credit_note_id, document_id) FROM balance_facts) f
 JOIN papers d ON d.document_id = f.document_id
 UNION ALL SELECT event_id, 'feed.state', partner_id FROM feed_statements
 UNION ALL SELECT event_id, 'gl.export', month FROM gl_exports
@@ -981,22 +978,17 @@ LEFT JOIN months n ON n.next = g.posted_month LEFT JOIN closed_months b ON b.mon
 WHERE g.posted_month < g.month OR p.log_no < g.last_no
    OR (g.posted_month > g.month AND coalesce(b.log_no > g.first_no, 1 = 1));
 
--- row_of_event: A row names an import, a release, an acceptance or a reversal that was recorded just before it, at the same time.
+-- row_of_event: A row names an event that was recorded just before it, at the same time; an acceptance or a reversal is of its quote and kind.
 -- whole
 -- columns at action event_names event_at rows:int kind quote first_recorded_at last_recorded_at
 SELECT 'rows of event ' || r.event_id, e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
        r.first_recorded, r.last_recorded
 FROM row_events r LEFT JOIN audit_events e USING (event_id)
 WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
-   OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
-                    WHEN 'rows.release' THEN 1 = 0
-                    WHEN 'reversal.grant' THEN 1 = 0
-                    WHEN 'reversal.taken_back' THEN 1 = 0
-                    WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
-                    WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
-                    WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
-                    WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal'
-                    WHEN 'rows.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
+   OR (e.action IN ('quote.accept', 'requote.accept', 'quote.reverse') AND (r.entries <> 1 OR r.quote_id <> e.subject))
+   OR CASE e.action WHEN 'quote.accept' THEN r.kind <> 'quote_accepted' WHEN 'requote.accept' THEN r.kind <> 'requote_accepted'
+                    ELSE e.action IN ('quote.reverse', 'processor.reverse', 'rows.reverse')
+                      AND (r.kind <> 'reversal' OR r.last_kind <> 'reversal') END;
 
 -- rows_of_every_event: An import, release or reversal states the totals of its rows, and an acceptance has its row.
 -- whole
@@ -1096,8 +1088,7 @@ FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
-WHERE e.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
-  AND (d.decision IS NULL OR d.decision <> 'recorded');
+WHERE e.action NOT IN ('quote.accept', 'requote.accept') AND (d.decision IS NULL OR d.decision <> 'recorded');
 
 -- reversal_ground: A reversal has a ground, which its event recorded just before it; a ground has its reversal.
 -- columns at partner ground
@@ -1115,7 +1106,7 @@ FROM reversal_grounds g LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
 LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
 WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
-                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse', 'reversal.taken_back', 'processor.reverse')
+                    WHEN 'processor' THEN e.action IN ('rows.release', 'reversal.grant')
                     ELSE e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse') OR g.held_row_id IS NOT NULL END
    OR (g.held_row_id IS NOT NULL AND h.log_no IS NULL);
 
@@ -2081,9 +2072,7 @@ SELECT 'difference of application ' || s.payment_application_id, s.currency, s.a
 FROM small_differences s JOIN fields f ON f.subject = 'settings' AND f.field = 'small_difference.' || s.currency
   AND f.log_no < s.log_no AND f.until_no > s.log_no
 JOIN limits l ON l.code = s.currency AND l.value = f.value
-WHERE (length(CAST(s.amount AS TEXT)) > length(l.units)
-       OR (length(CAST(s.amount AS TEXT)) = length(l.units) AND CAST(s.amount AS TEXT) > l.units))
-  AND NOT EXISTS (
+WHERE s.amount > l.units AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < s.log_no AND substr(s.recorded_at, 1, 16) <= z.until);
 
 -- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
@@ -2575,16 +2564,15 @@ FULL JOIN (SELECT d.event_id, substr(d.path, 8) AS currency, d.value
   ON d.event_id = t.event_id AND d.currency = t.currency
 WHERE d.value IS DISTINCT FROM t.plain OR t.log_no IS NULL OR t.statement_no IS NULL OR t.log_no < t.statement_no;
 
--- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, by the event of that close, over all facts before.
+-- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, over all facts before the event of that close.
 -- whole
--- columns at states_previous closed_before event_names billing_closed_at closed_at event_at
-SELECT 'books of ' || b.month, b.previous, b.before, e.subject, c.closed_at, b.closed_at, e.occurred_at
+-- columns at states_previous closed_before event_names billing_closed_at closed_at
+SELECT 'books of ' || b.month, b.previous, b.before, e.subject, c.closed_at, b.closed_at
 FROM (SELECT c.*, lag(c.month) OVER (ORDER BY c.log_no) AS before FROM book_closes c) b
 LEFT JOIN months m ON m.month = b.month LEFT JOIN months p ON p.month = b.before
 LEFT JOIN closed_months c ON c.month = b.month LEFT JOIN audit_events e ON e.event_id = b.event_id
 WHERE m.n IS NULL OR m.n <> p.n + 1 OR b.previous IS DISTINCT FROM b.before OR c.log_no IS NULL OR c.log_no > b.log_no
-   OR e.action IS DISTINCT FROM 'books.close' OR e.subject <> b.month OR e.occurred_at <> b.closed_at
-   OR b.facts_to <> e.log_no OR (SELECT d.n FROM days d WHERE d.day = substr(b.closed_at, 1, 10)) < m.last_day;
+   OR e.subject <> b.month OR b.facts_to IS DISTINCT FROM e.log_no OR (SELECT d.n FROM days d WHERE d.day = substr(b.closed_at, 1, 10)) < m.last_day;
 
 -- books_name_bank_feeds: A close of books states to which day each bank account was reported, and names those that were behind.
 -- whole
@@ -2872,14 +2860,8 @@ LEFT JOIN days y ON y.n = p.delivered_on WHERE d.value IS DISTINCT FROM CASE d.p
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
-  SELECT a.event_id, x.number FROM payment_applications a JOIN documents x USING (document_id)
-  UNION SELECT a.event_id, x.number FROM credit_applications a JOIN documents x ON x.document_id = a.invoice_id
-  UNION SELECT r.event_id, x.number FROM credit_releases r
-  JOIN credit_applications a USING (credit_application_id)
-  JOIN documents x ON x.document_id = a.invoice_id
-  UNION SELECT u.event_id, x.number FROM payment_unapplications u
-  JOIN payment_applications a USING (payment_application_id)
-  JOIN documents x ON x.document_id = a.document_id) x ON x.event_id = d.event_id AND x.number = d.value
+  SELECT DISTINCT b.event_id, p.number FROM balance_facts b JOIN papers p USING (document_id)) x
+  ON x.event_id = d.event_id AND x.number = d.value
 WHERE (d.path = 'number' AND d.action IN ('payment.apply', 'credit.apply', 'credit.unapply') AND x.number IS NULL)
    OR (d.action = 'payment.unapply' AND substr(d.path, 1, 8) = 'numbers.' AND x.number IS NULL)
    OR (d.action = 'payment.assign' AND d.path = 'to' AND NOT EXISTS (
@@ -2889,16 +2871,14 @@ UNION ALL
 SELECT 'event ' || m.event_id, m.action, m.value, m.path
 FROM details m JOIN details x ON x.log_no = m.log_no AND x.path = 'numbers.' || substr(m.path, 9)
 WHERE m.action = 'payment.unapply' AND substr(m.path, 1, 8) = 'amounts.' AND NOT EXISTS (
-  SELECT 1 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  JOIN documents d ON d.document_id = a.document_id
-  JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
-  WHERE u.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
+  SELECT 1 FROM balance_facts b JOIN papers d USING (document_id)
+  JOIN numerals n ON n.currency = b.currency AND n.amount = -b.amount
+  WHERE b.fact = 'payment_unapplied' AND b.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.value, n.plain
 FROM details d JOIN (
-  SELECT r.event_id, a.currency, sum(a.amount) AS amount FROM credit_releases r
-  JOIN credit_applications a USING (credit_application_id) GROUP BY r.event_id, a.currency
-  HAVING count(*) = 1) a ON a.event_id = d.event_id
+  SELECT event_id, currency, -sum(amount) AS amount FROM balance_facts WHERE fact = 'credit_released'
+  GROUP BY event_id, currency HAVING count(*) = 1) a ON a.event_id = d.event_id
 JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
 WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
 UNION ALL
@@ -3192,7 +3172,7 @@ WHERE e.action = 'settings.adopt' AND e.subject = 'approvals' AND e.user_id IS N
              SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no < e.log_no
                AND q.until_no >= e.log_no
                AND substr(q.field, 1, length(f.field) - 9) = substr(f.field, 1, length(f.field) - 9))
-           ELSE length(n.units) > length(o.units) OR (length(n.units) = length(o.units) AND n.units > o.units) END
+           ELSE n.units > o.units END
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id
                     AND (substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
 
@@ -3209,8 +3189,7 @@ LEFT JOIN limits l ON l.code = c.value AND l.value = a.value LEFT JOIN limits s 
 LEFT JOIN limits x ON x.code = c.value AND x.value = m.value
 WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND c.leaf = 'currency'
   AND ((f.value IS NOT NULL AND l.units IS DISTINCT FROM s.units AND NOT EXISTS (
-  SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)) OR length(x.units) > length(l.units)
-       OR (length(x.units) = length(l.units) AND x.units > l.units))
+  SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)) OR x.units > l.units)
 UNION ALL
 SELECT 'event ' || e.event_id, e.action, e.subject, d.value, m.value
 FROM audit_events e JOIN details d ON d.log_no = e.log_no AND d.path = 'amount'
@@ -3225,42 +3204,34 @@ LEFT JOIN details c ON c.log_no = w.first_no AND c.value = w.currency AND substr
   AND c.leaf = 'currency'
 LEFT JOIN details m ON m.log_no = c.log_no AND m.path = c.stem || 'amount'
 LEFT JOIN limits l ON l.code = w.currency AND l.value = m.value
-WHERE l.units IS DISTINCT FROM CAST(w.amount AS TEXT)
+WHERE l.units IS DISTINCT FROM w.amount
   AND EXISTS (SELECT 1 FROM details x WHERE x.log_no = w.first_no AND x.path = 'compared.amounts.0.amount');
 
 -- adjustments_compared: An act that was compared with the rule for adjustments states what its facts adjust and what was adjusted for the partner in 30 days before, and both are within the limit of the settings.
 -- whole
 -- columns at of partner currency stated adjusted:amount settings_have
-SELECT 'event ' || s.event_id, 'amount', s.partner_id, s.currency, s.stated, s.adjusted, NULL
-FROM stated_adjustments s LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated
-WHERE l.units IS DISTINCT FROM CAST(s.adjusted AS TEXT)
+WITH known AS (
+  SELECT s.*, coalesce(b.amount, 0) AS adjusted_before
+  FROM stated_adjustments s LEFT JOIN adjusted_before b USING (log_no, partner_id, currency))
+SELECT 'event ' || event_id, 'amount', partner_id, currency, stated, adjusted, NULL
+FROM known WHERE stated_units IS DISTINCT FROM adjusted
+UNION ALL
+SELECT 'event ' || event_id, 'before', partner_id, currency, stated_before, adjusted_before, NULL
+FROM known WHERE before_units IS DISTINCT FROM adjusted_before
+UNION ALL
+SELECT 'event ' || event_id, 'limit', partner_id, currency, stated_limit, adjusted + adjusted_before, NULL
+FROM known WHERE limit_units IS NULL OR adjusted + adjusted_before > limit_units
 UNION ALL
 SELECT 'event ' || e.event_id, 'amount', a.partner_id, a.currency, NULL, a.amount, NULL
 FROM compared_adjustments a JOIN audit_events e USING (log_no)
 WHERE a.log_no IN (SELECT log_no FROM stated_adjustments) AND NOT EXISTS (
   SELECT 1 FROM stated_adjustments s WHERE s.log_no = a.log_no AND s.partner_id = a.partner_id AND s.currency = a.currency)
 UNION ALL
-SELECT 'event ' || s.event_id, 'before', s.partner_id, s.currency, s.stated_before, coalesce(b.amount, 0), NULL
-FROM stated_adjustments s
-LEFT JOIN adjusted_before b ON b.log_no = s.log_no AND b.partner_id = s.partner_id AND b.currency = s.currency
-LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_before
-WHERE l.units IS DISTINCT FROM coalesce(CAST(b.amount AS TEXT), '')
-UNION ALL
-SELECT 'event ' || t.event_id, 'limit', t.partner_id, t.currency, t.stated_limit, t.total, NULL
-FROM (SELECT s.event_id, s.partner_id, s.currency, s.stated_limit, s.adjusted + coalesce(b.amount, 0) AS total,
-             CAST(s.adjusted + coalesce(b.amount, 0) AS TEXT) AS text
-      FROM stated_adjustments s LEFT JOIN adjusted_before b
-        ON b.log_no = s.log_no AND b.partner_id = s.partner_id AND b.currency = s.currency) t
-LEFT JOIN limits l ON l.code = t.currency AND l.value = t.stated_limit
-WHERE l.units IS NULL OR length(t.text) > length(l.units) OR (length(t.text) = length(l.units) AND t.text > l.units)
-UNION ALL
 SELECT 'event ' || s.event_id, 'limit', s.partner_id, s.currency, s.stated_limit, NULL, f.value
-FROM stated_adjustments s JOIN fields f ON f.subject = 'settings'
-  AND f.field = 'approvals.adjustments.above.' || s.currency
+FROM known s JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.adjustments.above.' || s.currency
   AND f.log_no < s.log_no AND f.until_no > s.log_no
-LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_limit
 LEFT JOIN limits x ON x.code = s.currency AND x.value = f.value
-WHERE f.value IS NOT NULL AND l.units IS DISTINCT FROM x.units AND NOT EXISTS (
+WHERE f.value IS NOT NULL AND s.limit_units IS DISTINCT FROM x.units AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < s.log_no AND substr(s.occurred_at, 1, 16) <= z.until);
 
 -- close_states_approvals: The close of a month states the approval rules that the settings had, and how many people could approve.
@@ -3928,18 +3899,9 @@ lines AS (
          n.document, n.reference
   FROM postings p LEFT JOIN named n USING (log_no) JOIN pack_days t ON t.n = p.entry_on
   UNION ALL
-  SELECT entry_on, dated_on, kind, log_no,
-         CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
-         partner_id, partner_id, policy_id, currency, invoice_amount, NULL, own_id
-  FROM dated
-  UNION ALL
-  SELECT entry_on, dated_on, kind, log_no, 'expenses:partner-cut', partner_id, partner_id, policy_id, currency,
-         partner_cut, NULL, own_id
-  FROM dated CROSS JOIN we_are WHERE principal = 1
-  UNION ALL
-  SELECT entry_on, dated_on, kind, log_no, 'income:sales', policy_id, partner_id, policy_id, currency,
-         -CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END, NULL, own_id
-  FROM dated CROSS JOIN we_are)
+  SELECT entry_on, dated_on, kind, log_no, a.control, CASE a.part WHEN 'policy' THEN policy_id ELSE partner_id END, partner_id,
+         policy_id, currency, a.price * spot_price + a.cut * partner_cut + a.amount * invoice_amount, NULL, own_id
+  FROM dated d JOIN row_accounts a ON a.arrangement IN ('', d.arrangement))
 SELECT entry_on, dated_on, fact, log_no, control || CASE part WHEN '' THEN '' ELSE ':' || part END AS account, partner_id,
        policy_id, currency, amount, document, reference
 FROM lines WHERE amount <> 0 ORDER BY entry_on, fact, log_no, amount DESC, account;
