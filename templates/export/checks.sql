@@ -12,8 +12,8 @@
 -- The lines `columns` name the columns of a rule's rows; an amount is in the row's `currency`, or that after its `@`.
 -- Rules marked `whole` look back before a pack's first leaf: they are decidable only over the log from its beginning.
 --
--- Only whole numbers are used, no division, no casts of text but digits and no dates: a rule must give the same rows
--- everywhere.
+-- Only whole numbers are used, no division, no casts of texts that are not digits and no dates: a rule must give the
+-- same rows everywhere.
 
 -- The decimals of the currencies of ISO 4217 (2026-01-01):
 -- CURRENCIES 0 BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF
@@ -418,22 +418,23 @@ CREATE INDEX numerals_by ON numerals (amount, currency);
 -- The limits that the settings and comparisons state, by currency, in its smallest unit; a text that is no number counts as
 -- more than any amount.
 CREATE TABLE limits AS
-SELECT code, value, CASE WHEN text <> '' AND length(text) < 18 AND ltrim(text, '0123456789') = '' THEN CAST(text AS BIGINT)
-                         ELSE 999999999999999999 END AS units
-FROM (SELECT t.code, t.value, replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places) AS text
-FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
-             CASE WHEN replace(v.value, '.', '') = v.value THEN 0
-                  ELSE length(v.value) - length(rtrim(v.value, '0123456789')) END AS places
-      FROM (SELECT substr(field, 18) AS code, value FROM fields
-            WHERE subject = 'settings' AND substr(field, 1, 17) = 'small_difference.'
-            UNION SELECT substr(field, length(field) - 2), value FROM fields
-            WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.'
-            UNION SELECT c.value, a.value FROM details c
-            JOIN details a ON a.log_no = c.log_no AND a.path IN (c.stem || 'above', c.stem || 'amount', c.stem || 'before')
-            WHERE (substr(c.path, 1, 17) = 'compared.amounts.' OR substr(c.path, 1, 21) = 'compared.adjustments.')
-              AND c.leaf = 'currency') v
-      JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
-WHERE t.places <= t.digits) u;
+SELECT code, value, CASE WHEN length(in_digits) BETWEEN 1 AND 17 AND ltrim(in_digits, '0123456789') = ''
+                         THEN CAST(in_digits AS BIGINT) ELSE 999999999999999999 END AS units
+FROM (SELECT t.code, t.value, replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places) AS in_digits
+      FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
+                   CASE WHEN replace(v.value, '.', '') = v.value THEN 0
+                        ELSE length(v.value) - length(rtrim(v.value, '0123456789')) END AS places
+            FROM (SELECT substr(field, 18) AS code, value FROM fields
+                  WHERE subject = 'settings' AND substr(field, 1, 17) = 'small_difference.'
+                  UNION SELECT substr(field, length(field) - 2), value FROM fields
+                  WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.'
+                  UNION SELECT c.value, a.value FROM details c
+                  JOIN details a ON a.log_no = c.log_no
+                    AND a.path IN (c.stem || 'above', c.stem || 'amount', c.stem || 'before')
+                  WHERE (substr(c.path, 1, 17) = 'compared.amounts.' OR substr(c.path, 1, 21) = 'compared.adjustments.')
+                    AND c.leaf = 'currency') v
+            JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
+      WHERE t.places <= t.digits) u;
 CREATE TABLE row_totals AS
 SELECT event_id, currency, 'rows' AS field, CAST(entries AS TEXT) AS value FROM row_events
 UNION ALL SELECT r.event_id, currency, r.field, n.text
