@@ -457,6 +457,13 @@ LEFT JOIN (SELECT document_id, min(log_no) AS log_no, min(voided_on) AS voided_o
   ON v.document_id = d.document_id;
 CREATE INDEX papers_by ON papers (document_id);
 CREATE INDEX papers_of_partner ON papers (partner_id, month);
+-- Each invoice with those that it replaced, one after the other, itself first.
+CREATE TABLE chains AS
+WITH RECURSIVE chain(head, document_id) AS (
+  SELECT document_id, document_id FROM papers WHERE document = 'invoice'
+  UNION
+  SELECT c.head, d.replaces FROM chain c JOIN papers d USING (document_id) WHERE d.replaces IS NOT NULL)
+SELECT head, document_id FROM chain;
 -- What acts took from our share of a partner's sales, or no longer claimed from the partner: only acts that the approval
 -- rule for adjustments counts. Then what their events state that was compared, and what was compared in 30 days before.
 CREATE TABLE adjusting_actions AS
@@ -1636,14 +1643,11 @@ WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at;
 -- held_credit: No credit of a credit note is applied or refunded between its hold and the release of that hold.
 -- whole
 -- columns at document currency used:amount held_at used_at released_at
-SELECT u.what || u.id, d.number, u.currency, u.amount, h.held_at, u.recorded_at, r.released_at
-FROM (SELECT 'credit application ' AS what, credit_application_id AS id, credit_note_id AS document_id, currency, amount,
-             recorded_at, log_no FROM credit_applications
-      UNION ALL SELECT 'refund ', credit_refund_id, document_id, currency, amount, recorded_at, log_no FROM credit_refunds) u
-JOIN holds h ON h.document_id = u.document_id AND h.log_no < u.log_no
+SELECT u.fact || ', fact ' || u.log_no, d.number, u.currency, u.amount, h.held_at, u.recorded_at, r.released_at
+FROM balance_facts u JOIN holds h ON h.document_id = coalesce(u.credit_note_id, u.document_id) AND h.log_no < u.log_no
 LEFT JOIN hold_releases r ON r.hold_id = h.hold_id AND r.document_id = h.document_id
-LEFT JOIN documents d ON d.document_id = u.document_id
-WHERE r.log_no IS NULL OR r.log_no > u.log_no;
+LEFT JOIN documents d ON d.document_id = h.document_id
+WHERE u.fact IN ('credit_applied', 'credit_refunded') AND (r.log_no IS NULL OR r.log_no > u.log_no);
 
 -- invoice_dispute: A dispute is about an issued invoice and at most its amount; the invoice's next dispute follows the end of this one.
 -- whole
@@ -1667,14 +1671,11 @@ WHERE t.log_no IS NULL OR t.log_no > c.log_no OR t.disputed_on > c.closed_on;
 -- whole
 -- columns at partner month currency credited:amount invoice invoice_partner invoice_month invoice_currency
 -- columns invoice_amount:amount@invoice_currency
-WITH RECURSIVE chains(head, document_id) AS (
-  SELECT d.document_id, d.document_id FROM papers d
-  WHERE d.document = 'invoice' AND d.document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)
-  UNION ALL
-  SELECT c.head, d.replaces FROM chains c JOIN papers d USING (document_id) WHERE d.replaces IS NOT NULL)
 SELECT 'credits of ' || d.number, d.partner_id, d.month, d.currency, sum(n.invoice_amount), d.number, d.partner_id,
        d.month, d.currency, d.invoice_amount
-FROM chains c JOIN papers d ON d.document_id = c.head JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
+FROM chains c JOIN papers d ON d.document_id = c.head AND d.document_id NOT IN (
+  SELECT replaces FROM papers WHERE replaces IS NOT NULL)
+JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
 GROUP BY d.number, d.partner_id, d.month, d.currency, d.invoice_amount HAVING sum(n.invoice_amount) > d.invoice_amount
 UNION ALL
 SELECT n.number, n.partner_id, n.month, n.currency, n.invoice_amount, i.number, i.partner_id, i.month, i.currency,
@@ -1713,18 +1714,13 @@ HAVING coalesce(sum(l.invoice_amount), 0) <> t.taxable;
 -- tax_rounded_once: Tax is the rate of the taxable amount, rounded once, half up; credits against an invoice together have the tax of their sum.
 -- whole
 -- columns at rate:rate currency taxable:amount tax:amount
-WITH RECURSIVE chains(invoice_id, document_id) AS (
-  SELECT DISTINCT credits, credits FROM papers WHERE credits IS NOT NULL
-  UNION ALL
-  SELECT c.invoice_id, d.replaces FROM chains c JOIN papers d USING (document_id)
-  WHERE d.replaces IS NOT NULL),
-notes AS (
+WITH notes AS (
   SELECT n.log_no, n.void_no, n.credits, t.country, t.category, t.rate, t.reduced, t.taxable, t.tax
   FROM document_taxes t JOIN papers n ON n.document_id = t.document_id AND n.purpose = 'adjustment'),
 before AS (
   SELECT t.log_no, sum(n.taxable) AS taxable, sum(n.tax) AS tax
   FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose = 'adjustment'
-  JOIN chains c ON c.invoice_id = d.credits
+  JOIN chains c ON c.head = d.credits
   JOIN notes n ON n.credits = c.document_id AND n.log_no < d.log_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
     AND n.country = t.country AND n.category = t.category AND n.rate = t.rate AND n.reduced = t.reduced
   GROUP BY t.log_no)
@@ -3096,41 +3092,36 @@ WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1,
 -- act_approved: An act done under an approval names a request for it and its documents, by the same user, that was approved before and was used once; an import has the files of its request.
 -- whole
 -- columns at action event_names request user:int requested_by:int
-SELECT 'event ' || e.event_id, e.action, e.subject, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e USING (event_id)
-LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
-LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
-WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
-  OR (e.action = 'ledger.import' AND e.occurred_at > r.expires_at)
-  OR (r.action = e.action AND r.subject <> e.subject AND r.subject IN (SELECT number FROM documents)))
+WITH acts AS (
+  SELECT e.event_id, e.log_no, e.action, e.subject, e.user_id, e.occurred_at, a.value AS request, r.request_id,
+         r.log_no AS request_no, r.requested_by, r.expires_at, r.action AS asked, r.subject AS asked_subject
+  FROM details a JOIN audit_events e USING (event_id)
+  LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value WHERE a.path = 'approval.request'),
+inputs AS (SELECT log_no, path, value FROM map_values WHERE column_name = 'input')
+SELECT 'event ' || t.event_id, t.action, t.subject, t.request, t.user_id, t.requested_by
+FROM acts t LEFT JOIN approval_decisions d ON d.request_id = t.request_id AND d.decision = 'approve'
+WHERE t.requested_by IS DISTINCT FROM t.user_id OR d.log_no IS NULL OR d.log_no > t.log_no
+  OR (t.action = 'ledger.import' AND t.occurred_at > t.expires_at)
+  OR (t.asked = t.action AND t.asked_subject <> t.subject AND t.asked_subject IN (SELECT number FROM documents))
 UNION ALL
-SELECT 'event ' || e.event_id, e.action, n.number, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e USING (event_id)
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
+SELECT 'event ' || t.event_id, t.action, n.number, t.request, t.user_id, t.requested_by
+FROM acts t
 JOIN (SELECT event_id, subject AS number FROM audit_events WHERE action <> 'invoice.rerun'
-      UNION SELECT v.event_id, d.number FROM voids v JOIN documents d USING (document_id)) n ON n.event_id = e.event_id
-JOIN map_values f ON f.log_no = r.log_no AND f.column_name = 'input' AND f.path = 'number.0'
-WHERE a.path = 'approval.request' AND NOT EXISTS (
-  SELECT 1 FROM map_values i WHERE i.log_no = r.log_no AND i.column_name = 'input' AND i.value = n.number
-    AND substr(i.path, 1, 7) = 'number.')
+      UNION SELECT v.event_id, d.number FROM voids v JOIN documents d USING (document_id)) n ON n.event_id = t.event_id
+JOIN inputs f ON f.log_no = t.request_no AND f.path = 'number.0'
+WHERE t.asked = t.action AND NOT EXISTS (
+  SELECT 1 FROM inputs i WHERE i.log_no = t.request_no AND i.value = n.number AND substr(i.path, 1, 7) = 'number.')
 UNION ALL
-SELECT 'event ' || e.event_id, e.action, s.value, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'ledger.import'
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
-JOIN details s ON s.log_no = e.log_no AND substr(s.path, 1, 7) = 'sha256.'
-WHERE a.path = 'approval.request' AND NOT EXISTS (
-  SELECT 1 FROM map_values i WHERE i.log_no = r.log_no AND i.column_name = 'input' AND i.value = s.value
-    AND i.path = 'files.' || substr(s.path, 8) || '.sha256')
+SELECT 'event ' || t.event_id, t.action, s.value, t.request, t.user_id, t.requested_by
+FROM acts t JOIN details s ON s.log_no = t.log_no AND s.stem = 'sha256.'
+WHERE t.action = 'ledger.import' AND t.request_id IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM inputs i WHERE i.log_no = t.request_no AND i.value = s.value AND i.path = 'files.' || s.leaf || '.sha256')
 UNION ALL
-SELECT 'request ' || a.value || ', used ' || count(*) || ' times', e.action, e.subject, NULL, NULL, NULL
-FROM details a JOIN audit_events e USING (event_id)
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
-WHERE a.path = 'approval.request' GROUP BY a.value, e.action, e.subject HAVING count(*) > 1
+SELECT 'request ' || request || ', used ' || count(*) || ' times', action, subject, NULL, NULL, NULL
+FROM acts WHERE asked = action GROUP BY request, action, subject HAVING count(*) > 1
 UNION ALL
-SELECT 'request ' || a.value || ', used by other acts only', NULL, NULL, NULL, NULL, NULL
-FROM details a JOIN audit_events e USING (event_id)
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
-WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
+SELECT 'request ' || request || ', used by other acts only', NULL, NULL, NULL, NULL, NULL
+FROM acts WHERE request_id IS NOT NULL GROUP BY request HAVING sum(CASE WHEN asked = action THEN 1 ELSE 0 END) = 0;
 
 -- act_needed_approval: An act that the settings gave to two people for more than an hour, and each adoption that takes out or weakens an approval rule, states its approval, the amounts compared, that no one else could approve, or that a close or rerun put the document on hold.
 -- whole
@@ -3876,11 +3867,10 @@ WITH named(log_no, document, reference) AS (
   UNION ALL SELECT log_no, NULL, reference FROM placed_payments
   UNION ALL SELECT DISTINCT m.log_no, NULL, p.reference FROM cash_moves m JOIN payments p USING (payment_id)
   WHERE m.log_no NOT IN (SELECT log_no FROM balance_facts)
-  UNION ALL SELECT o.log_no, NULL, l.bank_reference FROM payouts o JOIN bank_lines l USING (bank_line_id)
-  UNION ALL SELECT t.log_no, NULL, l.bank_reference
-  FROM payout_settlements t JOIN payouts o USING (payout_id)
-  JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
-  UNION ALL SELECT b.log_no, NULL, l.bank_reference FROM bank_bookings b JOIN bank_lines l USING (bank_line_id)
+  UNION ALL SELECT x.log_no, NULL, l.bank_reference
+  FROM (SELECT log_no, bank_line_id FROM payouts UNION ALL SELECT log_no, bank_line_id FROM bank_bookings
+        UNION ALL SELECT t.log_no, o.bank_line_id FROM payout_settlements t JOIN payouts o USING (payout_id)) x
+  JOIN bank_lines l USING (bank_line_id)
   UNION ALL SELECT m.log_no, d.number, coalesce(f.reference, p.reference)
   FROM refund_matches m LEFT JOIN credit_refunds f USING (credit_refund_id)
   LEFT JOIN papers d ON d.document_id = f.document_id
