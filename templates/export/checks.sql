@@ -390,7 +390,7 @@ FROM (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines
 GROUP BY gl_export_id, currency;
 CREATE TABLE numerals AS
 SELECT currency, amount,
-       CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
+       CASE WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
        CASE WHEN digits = 0 THEN sign || text ELSE sign || whole || '.' || substr(text, length(text) - digits + 1) END AS plain
 FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
              rtrim(substr(text, length(text) - digits + 1), '0') AS part
@@ -880,7 +880,7 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, CASE fact WHEN 'written_off' THEN 'invoice.write_off'
           WHEN 'write_off_undone' THEN 'invoice.write_off_undone' WHEN 'credit_refunded' THEN 'credit.refund'
           WHEN 'credit_applied' THEN 'credit.apply' WHEN 'credit_released' THEN 'credit.unapply' END,
-        coalesce(credit_note_id, document_id) FROM balance_facts) f
+        coalesce(credit_note_id, document_id) FROM balance_facts WHERE what NOT IN ('payment', 'difference')) f
 JOIN papers d ON d.document_id = f.document_id
 UNION ALL SELECT event_id, 'feed.state', partner_id FROM feed_statements
 UNION ALL SELECT event_id, 'gl.export', month FROM gl_exports
@@ -888,9 +888,6 @@ UNION ALL SELECT event_id, 'client.create', client_id FROM api_clients
 UNION ALL SELECT event_id, 'client.revoke', client_id FROM client_revocations
 UNION ALL SELECT event_id, 'client.create', client_id FROM client_secrets
 UNION ALL SELECT event_id, 'client.rotate', client_id FROM client_secrets;
-CREATE TABLE event_amounts AS
-SELECT f.event_id, f.action, n.text AS value
-FROM event_sums f JOIN numerals n USING (currency, amount);
 CREATE TABLE gl_last AS
 SELECT month, format FROM (SELECT month, format, books_closed, row_number() OVER (PARTITION BY month, format
                              ORDER BY part DESC) AS back FROM gl_exports) e WHERE back = 1 AND books_closed = 1;
@@ -1498,12 +1495,12 @@ SELECT 'numbers ' || s.first_sequence || ' to ' || s.last_sequence || ' of ' || 
        r.event_id, s.event_id
 FROM skipped_numbers s LEFT JOIN resumptions r USING (pause_id)
 WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequence OR s.first_sequence < 1
-   OR 2 <> (SELECT count(*) FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
-              AND substr(d.path, 1, 8) = 'skipped.'
-              AND ((d.leaf = 'from' AND d.value = s.series || '-'
-                    || substr('00000' || s.first_sequence, CASE WHEN s.first_sequence < 100000 THEN length(CAST(s.first_sequence AS TEXT)) ELSE 6 END))
-                OR (d.leaf = 'to' AND d.value = s.series || '-'
-                    || substr('00000' || s.last_sequence, CASE WHEN s.last_sequence < 100000 THEN length(CAST(s.last_sequence AS TEXT)) ELSE 6 END))))
+   OR 2 <> (SELECT count(*)
+            FROM (SELECT d.value, CASE d.leaf WHEN 'from' THEN s.first_sequence WHEN 'to' THEN s.last_sequence END AS n
+                  FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
+                    AND substr(d.path, 1, 8) = 'skipped.') d
+            WHERE d.value = s.series || '-'
+              || substr('00000' || d.n, CASE WHEN d.n < 100000 THEN length(CAST(d.n AS TEXT)) ELSE 6 END))
 UNION ALL
 SELECT 'event ' || d.event_id || ', which names ' || count(*) || ' series', d.event_id, NULL
 FROM details d
@@ -2836,10 +2833,11 @@ SELECT 'event ' || e.event_id, e.action, e.subject, x.number
 FROM event_subjects x JOIN audit_events e ON e.event_id = x.event_id AND e.action = x.action
 WHERE e.subject IS DISTINCT FROM x.number
 UNION ALL
-SELECT 'event ' || x.event_id, x.action, v.value, x.value
-FROM event_amounts x LEFT JOIN details v ON v.event_id = x.event_id AND v.path = 'amount'
+SELECT 'event ' || x.event_id, x.action, v.value, n.text
+FROM event_sums x JOIN numerals n USING (currency, amount)
+LEFT JOIN details v ON v.event_id = x.event_id AND v.path = 'amount'
 WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtrim(v.value, '0'), '.') END
-  IS DISTINCT FROM x.value
+  IS DISTINCT FROM n.text
   AND NOT EXISTS (SELECT 1 FROM details m WHERE m.event_id = x.event_id AND m.path = 'amounts.0');
 
 -- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice, file or reason.

@@ -282,22 +282,24 @@ class Form {
   }
 }
 
-/** The copies of a line under `EACH pattern`, for the columns of all forms that match. */
-const copies = (text, pattern, line) =>
-  [...text.matchAll(/^-- FORM (\S+) (.*)$/gm)].flatMap(([, kind, columns]) =>
-    [...columns.matchAll(new RegExp(pattern, 'g'))].map(([, column]) =>
-      line.replaceAll('KIND', kind).replaceAll('COLUMN', column),
-    ),
-  );
 /** The parts of checks.sql. Blank lines separate rules and views; the comments of each come first. */
 function readChecks(text) {
-  const whole = text.replace(/^-- EACH (.*)\n([^;\n]*)/gm, (_, ...each) => copies(text, ...each).join('\nUNION ALL '));
-  const [, head, prepare, rest] = /^(.*?)\n-- PREPARE(.*?)\n-- CHECKS(.*)$/s.exec(whole);
+  const forms = [...text.matchAll(/^-- FORM (\S+) (.*)$/gm)];
+  // A line under `EACH pattern` stands for its copies, for the columns of all forms that match.
+  const copiesOf = (_, pattern, line) =>
+    forms
+      .flatMap(([, kind, columns]) =>
+        [...columns.matchAll(new RegExp(pattern, 'g'))].map(([, column]) =>
+          line.replaceAll('KIND', kind).replaceAll('COLUMN', column),
+        ),
+      )
+      .join('\nUNION ALL ');
+  const whole = text.replace(/^-- EACH (.*)\n([^;\n]*)/gm, copiesOf);
+  const [, prepare, rest] = /\n-- PREPARE(.*?)\n-- CHECKS(.*)$/s.exec(whole);
   const checks = { forms: new Map(), prepare: `--${prepare}`, rules: [], views: new Map() };
-  for (const [, digits, codes] of head.matchAll(/^-- CURRENCIES ([0-4]) (.*)$/gm))
+  for (const [, digits, codes] of text.matchAll(/^-- CURRENCIES ([0-4]) (.*)$/gm))
     for (const code of codes.split(' ')) CURRENCIES.set(code, Number(digits));
-  for (const [, kind, columns] of head.matchAll(/^-- FORM (\S+) (.*)$/gm))
-    checks.forms.set(kind, new Form(kind, ...columns.split(' ')));
+  for (const [, kind, columns] of forms) checks.forms.set(kind, new Form(kind, ...columns.split(' ')));
   for (const block of rest.split(/\n\n+/)) {
     const [title = '', ...more] = [...block.matchAll(/^-- (.*)$/gm)].map(([, line]) => line);
     const query = block

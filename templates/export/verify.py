@@ -213,13 +213,13 @@ class Checks:
     def __init__(self, text):
         for digits, codes in re.findall('(?m)^-- CURRENCIES ([0-4]) (.*)', text):
             CURRENCIES.update(dict.fromkeys(codes.split(' '), int(digits)))
-        columns_of = re.findall('(?m)^-- FORM (\\S+) (.*)', text)
+        forms = re.findall('(?m)^-- FORM (\\S+) (.*)', text)
         text = re.sub('(?m)^-- EACH (.*)\n([^;\n]*)', lambda each: '\nUNION ALL '.join(
             each[2].replace('KIND', kind).replace('COLUMN', column)
-            for kind, columns in columns_of for column in re.findall(each[1], columns)), text)
-        head, prepare, rest = re.fullmatch('(.*?)\n-- PREPARE(.*?)\n-- CHECKS(.*)', text, re.DOTALL).groups()
-        forms = [line[8:].split(' ') for line in head.split('\n') if line.startswith('-- FORM ')]
-        self.forms, self.rules, self.views = {form[0]: Form(*form) for form in forms}, [], {}
+            for kind, columns in forms for column in re.findall(each[1], columns)), text)
+        prepare, rest = re.fullmatch('.*?\n-- PREPARE(.*?)\n-- CHECKS(.*)', text, re.DOTALL).groups()
+        self.forms = {kind: Form(kind, *columns.split(' ')) for kind, columns in forms}
+        self.rules, self.views = [], {}
         self.prepare = [each for each in re.sub('(?m)^--.*\n', '', prepare + '\n').split(';\n') if each.strip()]
         for block in re.split('\n\n+', rest):
             title, *more = re.findall('(?m)^-- (.*)', block) or ['']
