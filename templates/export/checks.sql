@@ -2266,8 +2266,8 @@ WHERE o.log_no IS NULL OR o.currency <> a.currency
 -- whole
 -- columns at type account other_account currency other_currency paid_out:amount contents:amount
 SELECT 'transaction ' || c.payout_transaction_id, m.type, m.account,
-       max(CASE WHEN p.account <> m.account THEN p.account ELSE c.account END), m.currency,
-       max(CASE WHEN p.currency <> m.currency THEN p.currency ELSE c.currency END), -m.net, sum(p.net)
+       max(CASE WHEN p.account <> m.account THEN p.account WHEN c.account <> m.account THEN c.account END), m.currency,
+       max(CASE WHEN p.currency <> m.currency THEN p.currency WHEN c.currency <> m.currency THEN c.currency END), -m.net, sum(p.net)
 FROM payout_contents c LEFT JOIN balance_transactions m ON m.balance_transaction_id = c.payout_transaction_id
 LEFT JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
 GROUP BY c.payout_transaction_id, m.type, m.account, m.currency, m.net
