@@ -415,7 +415,7 @@ FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) 
                         UNION SELECT currency, amount FROM payment_applications
                         UNION SELECT currency, amount FROM gl_totals) a JOIN currencies c ON c.code = a.currency) n) t) w;
 CREATE INDEX numerals_by ON numerals (amount, currency);
--- The limits that the settings and comparisons state, by currency, in its smallest unit; a text that is no number counts as
+-- The limits that the settings and comparisons state, by currency, in its smallest unit; a text other than a number counts as
 -- more than any amount.
 CREATE TABLE limits AS
 SELECT code, value, CASE WHEN length(in_digits) BETWEEN 1 AND 17 AND ltrim(in_digits, '0123456789') = ''
@@ -983,7 +983,7 @@ LEFT JOIN months n ON n.next = g.posted_month LEFT JOIN closed_months b ON b.mon
 WHERE g.posted_month < g.month OR p.log_no < g.last_no
    OR (g.posted_month > g.month AND coalesce(b.log_no > g.first_no, 1 = 1));
 
--- row_of_event: A row names an event that was recorded just before it, at the same time; an acceptance or a reversal is of its quote and kind.
+-- row_of_event: A row names an event that was recorded just before it, at the same time; an acceptance or a reversal has its quote and kind.
 -- whole
 -- columns at action event_names event_at rows:int kind quote first_recorded_at last_recorded_at
 SELECT 'rows of event ' || r.event_id, e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
@@ -2616,7 +2616,7 @@ WHERE p.opening <> p.before + coalesce((
                     AND l.bank_line_id NOT IN (
                       SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y USING (bank_statement_id)));
 
--- books_balance: The balances of closed books add up to zero in each currency; each is of a known account and is not zero.
+-- books_balance: The balances of closed books add up to zero in each currency; each names its account and is not zero.
 -- columns at account control currency amount:amount
 SELECT 'books of ' || month, 'all', NULL, currency, sum(amount)
 FROM book_balances GROUP BY month, currency HAVING sum(amount) <> 0
