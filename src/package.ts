@@ -12,6 +12,12 @@ function rootAbove(folder: string) {
 
 export const packageRoot = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
+/**
+ * The file that packs contain and that verifiers of the same release use: the currencies, the forms of facts, the rules
+ * and the views.
+ */
+export const CHECKS_SQL = join(packageRoot, 'templates', 'export', 'checks.sql');
+
 export function versionOfPackageAt(folder: string) {
   return (JSON.parse(readFileSync(join(rootAbove(folder), 'package.json'), 'utf8')) as { version: string }).version;
 }

@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
 import { Checkpoint, readCheckpoints } from '#log/checkpoints.sql';
-import { CHECKS_SQL } from '#log/forms';
 import { copyLines } from '#log/lines.sql';
 import { noteOf, vkeyOf } from '#log/note';
 import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '#log/signatures.sql';
 import { consistencyProof, hashLines, knownNodes, LeafRange } from '#log/tree';
 import { Month } from '#month';
+import { CHECKS_SQL } from '#package';
 import { readFirstRow } from './exports.sql.ts';
 import { Pack } from './pack.ts';
 

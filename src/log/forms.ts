@@ -6,11 +6,7 @@
  * After the first release, a form never changes: the second version of a kind is the new kind `name.2`.
  */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { packageRoot } from '#package';
-
-/** The file that packs contain and that verifiers of the same release use: the forms, the rules and the views. */
-export const CHECKS_SQL = join(packageRoot, 'templates', 'export', 'checks.sql');
+import { CHECKS_SQL } from '#package';
 
 export type LogColumn = Readonly<{
   name: string;

@@ -12,7 +12,18 @@
 -- The lines `columns` name the columns of a rule's rows; an amount is in the row's `currency`, or that after its `@`.
 -- Rules marked `whole` look back before a pack's first leaf: they are decidable only over the log from its beginning.
 --
--- Only whole numbers are used, no division, no casts of text and no dates: a rule must give the same rows everywhere.
+-- Only whole numbers are used, no division, no casts of texts that are not digits and no dates: a rule must give the
+-- same rows everywhere.
+
+-- The decimals of the currencies of ISO 4217 (2026-01-01):
+-- CURRENCIES 0 BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF
+-- CURRENCIES 2 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY COP
+-- CURRENCIES 2 COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR
+-- CURRENCIES 2 JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN
+-- CURRENCIES 2 NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL
+-- CURRENCIES 2 THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG
+-- CURRENCIES 3 BHD IQD JOD KWD LYD OMR TND
+-- CURRENCIES 4 CLF UYW
 
 -- FORM ledger_rows kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day posted_month recorded_at:time month time_zone arrangement event_id:int
 -- FORM ledger_receipts event_id:int posted_month partner_id currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
@@ -20,7 +31,7 @@
 -- FORM held_row_decisions held_row_id!:int decision reason recorded_at:time event_id:int
 -- FORM cancellation_terms cancellation_terms_id!:int partner_id policy_id from_day?:day window_days?:int after_window? cut? before_cover_only?:flag recorded_at:time event_id:int
 -- FORM reversal_grounds partner_id reversal_id quote_id ground cancellation_terms_id?:int held_row_id?:int sold_on?:day judged_on?:day recorded_at:time event_id:int
--- FORM audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
+-- FORM audit_events event_id!:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
 -- FORM erasures commitment reason recorded_at:time event_id:int
 -- FORM users user_id!:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
 -- FORM user_ends user_id!:int reason?:personal recorded_at:time event_id:int
@@ -77,7 +88,7 @@
 -- FORM dispute_outcomes dispute_id:int outcome decided_on:day recorded_at:time event_id:int
 -- FORM credit_refunds credit_refund_id!:int document_id:int partner_id currency amount:amount method account reference:personal refunded_on:day entry_on:day recorded_at:time event_id:int
 -- FORM credit_refund_returns credit_refund_id!:int bank_line_id?:int reason returned_on:day entry_on:day recorded_at:time event_id:int
--- FORM refund_matches refund_match_id!:int bank_line_id:int account currency amount:amount direction credit_refund_id?:int payment_reversal_id?:int paid_on:day entry_on:day evidence:map recorded_at:time event_id:int
+-- FORM refund_matches refund_match_id!:int bank_line_id:int account currency amount:amount direction credit_refund_id?!:int payment_reversal_id?!:int paid_on:day entry_on:day evidence:map recorded_at:time event_id:int
 -- FORM bank_bookings bank_booking_id!:int bank_line_id:int previous?:int account currency amount:amount direction booked_to? reason booked_on:day entry_on:day recorded_at:time event_id:int
 -- FORM processor_event_outcomes processor_event_id!:int outcome payment_id?:int reason:personal recorded_at:time event_id:int event_sha256?
 -- FORM processor_event_erasures processor_event_id:int recorded_at:time event_id:int
@@ -91,7 +102,7 @@
 -- FORM reversal_evidence share_allocation_id:int partner_id posted_month entry_id!:int price_from recorded_at:time event_id:int
 -- FORM share_payments share_allocation_id:int payment_id:int payment_reversal_id?:int currency amount:amount recorded_at:time event_id:int
 -- FORM missing_shares document_id:int partner_id month currency arrangement quote_id amount:amount
--- FORM payout_contents balance_transaction_id:int payout_transaction_id:int account currency recorded_at:time event_id:int
+-- FORM payout_contents balance_transaction_id!:int payout_transaction_id:int account currency recorded_at:time event_id:int
 -- FORM account_payouts payout_id:int account currency balance_transaction_id?:int recorded_at:time event_id:int
 -- FORM api_clients client_id partner_id created_at:time event_id:int
 -- FORM client_revocations client_id revoked_at:time event_id:int
@@ -264,21 +275,23 @@ SELECT billed_month, partner_id, currency, arrangement, sum(entries) AS entries,
        sum(CASE WHEN month < billed_month THEN entries ELSE 0 END) AS late_entries, max(last_at) AS last_at
 FROM row_lines GROUP BY billed_month, partner_id, currency, arrangement;
 
--- What events say: their details, and the fields of partners and of the settings that they changed, each until the
--- next change of the same field, or until fact 999999999999999: in force.
+-- What events say: their details, each with the last part of its path, the leaf, and the stem before it; and the fields of
+-- partners and of the settings that they changed, each until the next change of the same field, or until fact
+-- 999999999999999: in force.
 CREATE TABLE details AS
-SELECT e.event_id, e.action, e.subject, e.log_no, v.path, v.value
+SELECT e.event_id, e.action, e.subject, e.log_no, v.path, rtrim(v.path, replace(v.path, '.', '')) AS stem,
+       substr(v.path, length(rtrim(v.path, replace(v.path, '.', ''))) + 1) AS leaf, v.value
 FROM map_values v JOIN audit_events e USING (log_no) WHERE v.column_name = 'details';
 CREATE INDEX details_by ON details (log_no, path);
 CREATE TABLE fields AS
 SELECT CASE WHEN f.action IN ('settings.change', 'settings.adopt') THEN 'settings' ELSE 'partner ' || f.subject END AS subject,
-       f.value AS field, n.value, f.log_no, substr(f.path, 1, length(f.path) - 6) AS stem,
+       f.value AS field, n.value, f.log_no, f.stem,
        lead(f.log_no, 1, 999999999999999) OVER (
          PARTITION BY CASE WHEN f.action IN ('settings.change', 'settings.adopt') THEN '' ELSE f.subject END, f.value
          ORDER BY f.log_no) AS until_no
-FROM details f LEFT JOIN details n ON n.log_no = f.log_no AND n.path = substr(f.path, 1, length(f.path) - 6) || '.new'
+FROM details f LEFT JOIN details n ON n.log_no = f.log_no AND n.path = f.stem || 'new'
 WHERE f.action IN ('partner.create', 'partner.update', 'settings.change', 'settings.adopt') AND substr(f.path, 1, 8) = 'changes.'
-  AND substr(f.path, length(f.path) - 5) = '.field';
+  AND f.leaf = 'field';
 CREATE INDEX fields_by ON fields (subject, field);
 
 -- The facts after the month before the pack was closed, until its last month was closed.
@@ -297,21 +310,14 @@ LEFT JOIN fields b ON b.subject = 'settings' AND b.field = 'tax.from' AND b.log_
 LEFT JOIN fields r ON r.subject = 'settings' AND r.field = 'tax.rules' AND r.log_no <= c.log_no
   AND r.until_no > c.log_no;
 CREATE TABLE tax_rules AS
-WITH place(text) AS (SELECT CAST(100 * c.x + 10 * a.x + b.x AS TEXT) FROM digit a CROSS JOIN digit b CROSS JOIN digit c),
-     rule AS (
-       SELECT s.log_no, s.rules_no, s.stem || '.new.' || p.text || '.' AS stem, c.value AS category
-       FROM tax_settings s CROSS JOIN place p
-       JOIN details c ON c.log_no = s.rules_no AND c.path = s.stem || '.new.' || p.text || '.category')
-SELECT r.log_no, r.category, a.value AS rate, b.value AS reduced, c.value AS partner_id, d.value AS policy_id,
-       e.value AS kind, f.value AS country, g.value AS from_day, h.value AS until_day
-FROM rule r LEFT JOIN details a ON a.log_no = r.rules_no AND a.path = r.stem || 'rate'
-LEFT JOIN details b ON b.log_no = r.rules_no AND b.path = r.stem || 'reduced'
-LEFT JOIN details c ON c.log_no = r.rules_no AND c.path = r.stem || 'partner'
-LEFT JOIN details d ON d.log_no = r.rules_no AND d.path = r.stem || 'policy'
-LEFT JOIN details e ON e.log_no = r.rules_no AND e.path = r.stem || 'kind'
-LEFT JOIN details f ON f.log_no = r.rules_no AND f.path = r.stem || 'country'
-LEFT JOIN details g ON g.log_no = r.rules_no AND g.path = r.stem || 'from'
-LEFT JOIN details h ON h.log_no = r.rules_no AND h.path = r.stem || 'until';
+SELECT s.log_no, max(CASE d.leaf WHEN 'category' THEN d.value END) AS category,
+       max(CASE d.leaf WHEN 'rate' THEN d.value END) AS rate, max(CASE d.leaf WHEN 'reduced' THEN d.value END) AS reduced,
+       max(CASE d.leaf WHEN 'partner' THEN d.value END) AS partner_id,
+       max(CASE d.leaf WHEN 'policy' THEN d.value END) AS policy_id, max(CASE d.leaf WHEN 'kind' THEN d.value END) AS kind,
+       max(CASE d.leaf WHEN 'country' THEN d.value END) AS country,
+       max(CASE d.leaf WHEN 'from' THEN d.value END) AS from_day, max(CASE d.leaf WHEN 'until' THEN d.value END) AS until_day
+FROM tax_settings s JOIN details d ON d.log_no = s.rules_no AND substr(d.stem, 1, length(s.stem) + 4) = s.stem || 'new.'
+GROUP BY s.log_no, d.stem HAVING count(CASE d.leaf WHEN 'category' THEN 1 END) > 0;
 CREATE TABLE taxed_lines AS
 SELECT t.document_id, t.position, v.value AS line
 FROM document_taxes t JOIN map_values v ON v.log_no = t.log_no AND v.column_name = 'line_positions' WHERE v.path <> '';
@@ -384,16 +390,13 @@ FROM (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines
 GROUP BY gl_export_id, currency;
 CREATE TABLE numerals AS
 SELECT currency, amount,
-       CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
+       CASE WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
        CASE WHEN digits = 0 THEN sign || text ELSE sign || whole || '.' || substr(text, length(text) - digits + 1) END AS plain
 FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
              rtrim(substr(text, length(text) - digits + 1), '0') AS part
       FROM (SELECT currency, amount, digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
-                   CASE WHEN digits >= 1 AND abs(amount) < 10 THEN '0' ELSE '' END
-                     || CASE WHEN digits >= 2 AND abs(amount) < 100 THEN '0' ELSE '' END
-                     || CASE WHEN digits >= 3 AND abs(amount) < 1000 THEN '0' ELSE '' END
-                     || CASE WHEN digits >= 4 AND abs(amount) < 10000 THEN '0' ELSE '' END
-                     || abs(amount) AS text
+                   substr('0000' || abs(amount), CASE WHEN length(CAST(abs(amount) AS TEXT)) > digits THEN 5
+                                                      ELSE length(CAST(abs(amount) AS TEXT)) + 4 - digits END) AS text
             FROM (SELECT a.currency, a.amount, CAST(c.digits AS INTEGER) AS digits
                   FROM (SELECT currency, spot_price AS amount FROM row_events
                         UNION SELECT currency, partner_cut FROM row_events
@@ -412,26 +415,26 @@ FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) 
                         UNION SELECT currency, amount FROM payment_applications
                         UNION SELECT currency, amount FROM gl_totals) a JOIN currencies c ON c.code = a.currency) n) t) w;
 CREATE INDEX numerals_by ON numerals (amount, currency);
--- The limits that the settings and comparisons state, by currency, in its smallest unit: as text without leading zeros.
+-- The limits that the settings and comparisons state, by currency, in its smallest unit; a text other than a number counts as
+-- more than any amount.
 CREATE TABLE limits AS
-SELECT t.code, t.value, ltrim(replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places), '0') AS units
-FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
-             CASE WHEN replace(v.value, '.', '') = v.value THEN 0
-                  WHEN substr(v.value, length(v.value) - 1, 1) = '.' THEN 1
-                  WHEN substr(v.value, length(v.value) - 2, 1) = '.' THEN 2
-                  WHEN substr(v.value, length(v.value) - 3, 1) = '.' THEN 3 ELSE 4 END AS places
-      FROM (SELECT substr(field, 18) AS code, value FROM fields
-            WHERE subject = 'settings' AND substr(field, 1, 17) = 'small_difference.'
-            UNION SELECT substr(field, length(field) - 2), value FROM fields
-            WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.'
-            UNION SELECT c.value, a.value FROM details c
-            JOIN details a ON a.log_no = c.log_no AND a.path IN (substr(c.path, 1, length(c.path) - 8) || 'above',
-                                                                 substr(c.path, 1, length(c.path) - 8) || 'amount',
-                                                                 substr(c.path, 1, length(c.path) - 8) || 'before')
-            WHERE (substr(c.path, 1, 17) = 'compared.amounts.' OR substr(c.path, 1, 21) = 'compared.adjustments.')
-              AND substr(c.path, length(c.path) - 8) = '.currency') v
-      JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
-WHERE t.places <= t.digits;
+SELECT code, value, CASE WHEN length(in_digits) BETWEEN 1 AND 17 AND ltrim(in_digits, '0123456789') = ''
+                         THEN CAST(in_digits AS BIGINT) ELSE 999999999999999999 END AS units
+FROM (SELECT t.code, t.value, replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places) AS in_digits
+      FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
+                   CASE WHEN replace(v.value, '.', '') = v.value THEN 0
+                        ELSE length(v.value) - length(rtrim(v.value, '0123456789')) END AS places
+            FROM (SELECT substr(field, 18) AS code, value FROM fields
+                  WHERE subject = 'settings' AND substr(field, 1, 17) = 'small_difference.'
+                  UNION SELECT substr(field, length(field) - 2), value FROM fields
+                  WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.'
+                  UNION SELECT c.value, a.value FROM details c
+                  JOIN details a ON a.log_no = c.log_no
+                    AND a.path IN (c.stem || 'above', c.stem || 'amount', c.stem || 'before')
+                  WHERE (substr(c.path, 1, 17) = 'compared.amounts.' OR substr(c.path, 1, 21) = 'compared.adjustments.')
+                    AND c.leaf = 'currency') v
+            JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
+      WHERE t.places <= t.digits) u;
 CREATE TABLE row_totals AS
 SELECT event_id, currency, 'rows' AS field, CAST(entries AS TEXT) AS value FROM row_events
 UNION ALL SELECT r.event_id, currency, r.field, n.text
@@ -454,6 +457,13 @@ LEFT JOIN (SELECT document_id, min(log_no) AS log_no, min(voided_on) AS voided_o
   ON v.document_id = d.document_id;
 CREATE INDEX papers_by ON papers (document_id);
 CREATE INDEX papers_of_partner ON papers (partner_id, month);
+-- Each invoice with those that it replaced, one after the other, itself first.
+CREATE TABLE chains AS
+WITH RECURSIVE chain(head, document_id) AS (
+  SELECT document_id, document_id FROM papers WHERE document = 'invoice'
+  UNION
+  SELECT c.head, d.replaces FROM chain c JOIN papers d USING (document_id) WHERE d.replaces IS NOT NULL)
+SELECT head, document_id FROM chain;
 -- What acts took from our share of a partner's sales, or no longer claimed from the partner: only acts that the approval
 -- rule for adjustments counts. Then what their events state that was compared, and what was compared in 30 days before.
 CREATE TABLE adjusting_actions AS
@@ -484,14 +494,18 @@ SELECT k.first_no AS log_no, a.partner_id, a.currency, sum(a.amount) AS amount
 FROM adjustments a JOIN comparisons k USING (log_no) GROUP BY k.first_no, a.partner_id, a.currency;
 CREATE TABLE stated_adjustments AS
 SELECT e.log_no, e.event_id, e.occurred_at, p.value AS partner_id, c.value AS currency, s.value AS stated,
-       b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted
+       b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted, ls.units AS stated_units,
+       lb.units AS before_units, ll.units AS limit_units
 FROM details c JOIN audit_events e USING (log_no) JOIN comparisons k ON k.log_no = c.log_no AND k.first_no = c.log_no
-LEFT JOIN details p ON p.log_no = c.log_no AND p.path = substr(c.path, 1, length(c.path) - 8) || 'partner'
-LEFT JOIN details s ON s.log_no = c.log_no AND s.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
-LEFT JOIN details b ON b.log_no = c.log_no AND b.path = substr(c.path, 1, length(c.path) - 8) || 'before'
-LEFT JOIN details l ON l.log_no = c.log_no AND l.path = substr(c.path, 1, length(c.path) - 8) || 'above'
+LEFT JOIN details p ON p.log_no = c.log_no AND p.path = c.stem || 'partner'
+LEFT JOIN details s ON s.log_no = c.log_no AND s.path = c.stem || 'amount'
+LEFT JOIN details b ON b.log_no = c.log_no AND b.path = c.stem || 'before'
+LEFT JOIN details l ON l.log_no = c.log_no AND l.path = c.stem || 'above'
+LEFT JOIN limits ls ON ls.code = c.value AND ls.value = s.value
+LEFT JOIN limits lb ON lb.code = c.value AND lb.value = b.value
+LEFT JOIN limits ll ON ll.code = c.value AND ll.value = l.value
 LEFT JOIN compared_adjustments a ON a.log_no = c.log_no AND a.partner_id = p.value AND a.currency = c.value
-WHERE substr(c.path, 1, 21) = 'compared.adjustments.' AND substr(c.path, length(c.path) - 8) = '.currency';
+WHERE substr(c.path, 1, 21) = 'compared.adjustments.' AND c.leaf = 'currency';
 CREATE TABLE adjusted_before AS
 SELECT t.log_no, t.partner_id, t.currency, sum(o.adjusted) AS amount
 FROM stated_adjustments t JOIN days d ON d.day = substr(t.occurred_at, 1, 10)
@@ -499,6 +513,10 @@ JOIN stated_adjustments o ON o.partner_id = t.partner_id AND o.currency = t.curr
 JOIN days f ON f.day = substr(o.occurred_at, 1, 10)
 WHERE d.n - f.n < 30 OR (d.n - f.n = 30 AND substr(o.occurred_at, 11) > substr(t.occurred_at, 11))
 GROUP BY t.log_no, t.partner_id, t.currency;
+-- What documents print of their partners, by the fields of partners.
+CREATE TABLE printed AS
+-- EACH \b(partner_name|address_\w+|tax_id|purchase_order|legal_note|e_invoice|buyer_reference|electronic_address)\b
+SELECT document_id, replace(replace('COLUMN', 'partner_', ''), 'address_', 'address.') AS field, COLUMN AS text FROM KIND;
 CREATE TABLE paper_lines AS
 SELECT document_id, sum(count) AS entries, sum(CASE kind WHEN 'quote_accepted' THEN count ELSE 0 END) AS sales,
        min(currency) AS currency, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
@@ -510,6 +528,13 @@ SELECT d.document_id, d.number, d.month AS billed_month, d.partner_id, d.currenc
        d.sign * sum(l.partner_cut) AS partner_cut, d.sign * sum(l.invoice_amount) AS invoice_amount
 FROM papers d JOIN document_lines l USING (document_id) WHERE d.purpose = 'month'
 GROUP BY d.document_id, d.number, d.month, d.partner_id, d.currency, d.arrangement, d.sign, l.policy_id, l.kind, l.month;
+
+-- Roles that were granted, each until the same role was granted again or revoked.
+CREATE TABLE grants AS
+SELECT user_id, role, partner_id, source, log_no, until_no
+FROM (SELECT r.*, lead(log_no, 1, 999999999999999) OVER (
+        PARTITION BY user_id, role, partner_id, source ORDER BY log_no) AS until_no FROM user_roles r) r
+WHERE action = 'grant';
 
 -- What is in force: applications and reversals that were not taken back.
 CREATE TABLE applied AS
@@ -554,8 +579,7 @@ FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_i
 CREATE TABLE rates AS
 SELECT rate, CASE WHEN part = '' THEN whole ELSE whole || '.' || part END AS text
 FROM (SELECT rate, substr(text, 1, length(text) - 4) AS whole, rtrim(substr(text, length(text) - 3), '0') AS part
-      FROM (SELECT rate, CASE WHEN rate < 10 THEN '0000' WHEN rate < 100 THEN '000' WHEN rate < 1000 THEN '00'
-                              WHEN rate < 10000 THEN '0' ELSE '' END || rate AS text
+      FROM (SELECT rate, substr('0000' || rate, CASE WHEN rate < 10000 THEN length(CAST(rate AS TEXT)) ELSE 5 END) AS text
             FROM (SELECT DISTINCT rate FROM document_taxes) r) r) r;
 -- The payments recorded by hand without a bank account, with the first bank line that shows them.
 CREATE TABLE placed_payments AS
@@ -690,6 +714,12 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND
                            AND f.value = 'principal' AND f.log_no < c.log_no AND f.until_no > c.log_no)
             THEN 1 ELSE 0 END AS principal
 FROM (SELECT coalesce(min(log_no), 999999999999998) AS log_no FROM closed_months) c;
+-- Where rows are posted: how often a debit has the price, the cut and our amount.
+CREATE TABLE row_accounts AS
+SELECT 'invoicing' AS arrangement, 'assets:receivable:unbilled' AS control, 'partner' AS part, 0 AS price, 0 AS cut, 1 AS amount
+UNION ALL SELECT 'connected_account', 'assets:receivable:processor', 'partner', 0, 0, 1
+UNION ALL SELECT '', 'income:sales', 'policy', -principal, 0, principal - 1 FROM we_are
+UNION ALL SELECT '', 'expenses:partner-cut', 'partner', 0, 1, 0 FROM we_are WHERE principal = 1;
 CREATE TABLE postings AS
 SELECT entry_on, dated_on, fact, log_no, debit AS control, debit_part AS part,
        CASE fact WHEN 'payment_assigned' THEN nullif(debit_part, '') ELSE partner_id END AS partner_id, currency, amount
@@ -702,19 +732,10 @@ SELECT d.month, p.control, p.control || CASE p.part WHEN '' THEN '' ELSE ':' || 
 FROM postings p JOIN days d ON d.n = p.entry_on
 GROUP BY d.month, p.control, p.part, p.partner_id, p.currency
 UNION ALL
-SELECT posted_month, CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled'
-                                      ELSE 'assets:receivable:processor' END,
-       CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled:' ELSE 'assets:receivable:processor:' END
-         || partner_id, partner_id, currency, sum(invoice_amount)
-FROM row_groups GROUP BY posted_month, arrangement, partner_id, currency
-UNION ALL
-SELECT posted_month, 'expenses:partner-cut', 'expenses:partner-cut:' || partner_id, partner_id, currency,
-       sum(partner_cut)
-FROM row_groups CROSS JOIN we_are WHERE principal = 1 GROUP BY posted_month, partner_id, currency
-UNION ALL
-SELECT posted_month, 'income:sales', 'income:sales:' || policy_id, partner_id, currency,
-       -sum(CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END)
-FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, currency;
+SELECT posted_month, a.control, a.control || ':' || CASE a.part WHEN 'policy' THEN policy_id ELSE partner_id END,
+       partner_id, currency, sum(a.price * spot_price + a.cut * partner_cut + a.amount * invoice_amount)
+FROM row_groups g JOIN row_accounts a ON a.arrangement IN ('', g.arrangement)
+GROUP BY posted_month, a.control, a.part, CASE a.part WHEN 'policy' THEN policy_id ELSE partner_id END, partner_id, currency;
 
 -- The facts that name an event, and when they were recorded, if they say it.
 CREATE TABLE fact_events AS
@@ -725,6 +746,9 @@ UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at FROM credi
 UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at FROM client_secrets
 UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL FROM row_events;
 CREATE INDEX fact_events_by ON fact_events (event_id);
+CREATE TABLE reopened AS
+-- EACH \b(reopened_on)\b
+SELECT log_no, COLUMN AS reopened_on FROM KIND;
 -- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
 CREATE TABLE dated AS
 SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m USING (month) WHERE b.log_no < f.log_no)
@@ -732,10 +756,8 @@ SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m USING (
 FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on, reopened_on,
              CASE purpose WHEN 'opening' THEN 0 ELSE 1 END AS states_reopened, issued_at AS recorded_at FROM documents
       UNION ALL SELECT 'document_voided', log_no, voided_on, entry_on, reopened_on, 2, recorded_at FROM voids
-      UNION ALL SELECT 'credit_applied', log_no, applied_on, entry_on, reopened_on, 2, recorded_at FROM credit_applications
-      UNION ALL SELECT 'credit_released', log_no, released_on, entry_on, reopened_on, 2, recorded_at FROM credit_releases
-      UNION ALL SELECT 'written_off', log_no, written_off_on, entry_on, reopened_on, 2, recorded_at FROM write_offs
-      UNION ALL SELECT 'write_off_undone', log_no, reversed_on, entry_on, reopened_on, 2, recorded_at FROM write_off_reversals
+      UNION ALL SELECT b.fact, b.log_no, b.dated_on, b.entry_on, r.reopened_on, 2, b.recorded_at
+      FROM balance_facts b JOIN reopened r USING (log_no)
       UNION ALL SELECT e.fact, e.log_no, e.dated_on, e.entry_on, NULL, 0, f.recorded_at
       FROM entries e JOIN fact_events f USING (log_no)
       WHERE e.fact NOT IN ('document_voided', 'credit_applied', 'credit_released', 'written_off', 'write_off_undone',
@@ -855,13 +877,10 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'invoice.delivered', document_id FROM portal_deliveries
       UNION ALL SELECT event_id, 'dispute.open', document_id FROM invoice_disputes
       UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
-      UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
-      UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.document_id
-      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-      UNION ALL SELECT event_id, 'credit.refund', document_id FROM credit_refunds
-      UNION ALL SELECT event_id, 'credit.apply', credit_note_id FROM credit_applications
-      UNION ALL SELECT r.event_id, 'credit.unapply', a.credit_note_id
-      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) f
+      UNION ALL SELECT event_id, CASE fact WHEN 'written_off' THEN 'invoice.write_off'
+          WHEN 'write_off_undone' THEN 'invoice.write_off_undone' WHEN 'credit_refunded' THEN 'credit.refund'
+          WHEN 'credit_applied' THEN 'credit.apply' WHEN 'credit_released' THEN 'credit.unapply' END,
+        coalesce(credit_note_id, document_id) FROM balance_facts WHERE what NOT IN ('payment', 'difference')) f
 JOIN papers d ON d.document_id = f.document_id
 UNION ALL SELECT event_id, 'feed.state', partner_id FROM feed_statements
 UNION ALL SELECT event_id, 'gl.export', month FROM gl_exports
@@ -869,9 +888,6 @@ UNION ALL SELECT event_id, 'client.create', client_id FROM api_clients
 UNION ALL SELECT event_id, 'client.revoke', client_id FROM client_revocations
 UNION ALL SELECT event_id, 'client.create', client_id FROM client_secrets
 UNION ALL SELECT event_id, 'client.rotate', client_id FROM client_secrets;
-CREATE TABLE event_amounts AS
-SELECT f.event_id, f.action, n.text AS value
-FROM event_sums f JOIN numerals n USING (currency, amount);
 CREATE TABLE gl_last AS
 SELECT month, format FROM (SELECT month, format, books_closed, row_number() OVER (PARTITION BY month, format
                              ORDER BY part DESC) AS back FROM gl_exports) e WHERE back = 1 AND books_closed = 1;
@@ -967,22 +983,17 @@ LEFT JOIN months n ON n.next = g.posted_month LEFT JOIN closed_months b ON b.mon
 WHERE g.posted_month < g.month OR p.log_no < g.last_no
    OR (g.posted_month > g.month AND coalesce(b.log_no > g.first_no, 1 = 1));
 
--- row_of_event: A row names an import, a release, an acceptance or a reversal that was recorded just before it, at the same time.
+-- row_of_event: A row names an event that was recorded just before it, at the same time; an acceptance or a reversal has its quote and kind.
 -- whole
 -- columns at action event_names event_at rows:int kind quote first_recorded_at last_recorded_at
 SELECT 'rows of event ' || r.event_id, e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
        r.first_recorded, r.last_recorded
 FROM row_events r LEFT JOIN audit_events e USING (event_id)
 WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
-   OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
-                    WHEN 'rows.release' THEN 1 = 0
-                    WHEN 'reversal.grant' THEN 1 = 0
-                    WHEN 'reversal.taken_back' THEN 1 = 0
-                    WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
-                    WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
-                    WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
-                    WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal'
-                    WHEN 'rows.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
+   OR (e.action IN ('quote.accept', 'requote.accept', 'quote.reverse') AND (r.entries <> 1 OR r.quote_id <> e.subject))
+   OR CASE e.action WHEN 'quote.accept' THEN r.kind <> 'quote_accepted' WHEN 'requote.accept' THEN r.kind <> 'requote_accepted'
+                    ELSE e.action IN ('quote.reverse', 'processor.reverse', 'rows.reverse')
+                      AND (r.kind <> 'reversal' OR r.last_kind <> 'reversal') END;
 
 -- rows_of_every_event: An import, release or reversal states the totals of its rows, and an acceptance has its row.
 -- whole
@@ -1038,7 +1049,7 @@ LEFT JOIN (SELECT event_id, count(*) AS rows FROM held_rows GROUP BY event_id
 WHERE e.action IN ('ledger.import', 'rows.release', 'rows.discard', 'reversal.grant', 'reversal.refuse', 'reversal.taken_back')
   AND coalesce(d.value, '0') <> CAST(coalesce(h.rows, 0) AS TEXT);
 
--- held_row: A held row repeats a row known before, follows a held sale or reversal, or is a reversal of a known sale; it adds up and is held once.
+-- held_row: A held row repeats a row known before, follows a held sale or reversal, or is a reversal of a known sale; it adds up.
 -- whole
 -- columns at partner kind sign currency spot_price:amount
 SELECT 'held row ' || h.held_row_id, h.partner_id, h.kind, h.sign, h.currency, h.spot_price
@@ -1057,10 +1068,7 @@ FROM held_rows h LEFT JOIN sales_known k ON k.partner_id = h.partner_id AND k.lo
                       ELSE h.sign = 'same_id' END
       AND (h.sign = 'same_id' OR k.policy_id = h.policy_id AND substr(k.accepted_at, 1, 19) = substr(h.accepted_at, 1, 19)) END
     END
-WHERE k.own_id IS NULL OR h.spot_price <> h.partner_cut + h.invoice_amount
-UNION ALL
-SELECT 'held row ' || min(held_row_id) || ', held ' || count(*) || ' times', partner_id, kind, NULL, NULL, NULL
-FROM held_rows GROUP BY partner_id, kind, coalesce(reversal_id, requote_id, quote_id) HAVING count(*) > 1;
+WHERE k.own_id IS NULL OR h.spot_price <> h.partner_cut + h.invoice_amount;
 
 -- held_row_decided: A held row is in the ledger exactly if its decision recorded it: as it was, or a reversal with other amounts.
 -- whole
@@ -1085,19 +1093,15 @@ FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
-WHERE e.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
-  AND (d.decision IS NULL OR d.decision <> 'recorded');
+WHERE e.action NOT IN ('quote.accept', 'requote.accept') AND (d.decision IS NULL OR d.decision <> 'recorded');
 
--- reversal_ground: A reversal has one ground, which its event recorded just before it; a ground has its reversal.
+-- reversal_ground: A reversal has a ground, which its event recorded just before it; a ground has its reversal.
 -- columns at partner ground
 SELECT 'reversal ' || coalesce(r.reversal_id, g.reversal_id), coalesce(r.partner_id, g.partner_id), g.ground
 FROM (SELECT * FROM named_rows WHERE kind = 'reversal') r
 FULL JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id AND g.quote_id = r.quote_id
 WHERE g.log_no IS NULL OR r.log_no IS NULL OR g.log_no > r.log_no OR g.event_id <> r.event_id
-   OR g.ground NOT IN ('window', 'pro_rata', 'full', 'proportion', 'remainder', 'person', 'processor')
-UNION ALL
-SELECT 'reversal ' || reversal_id || ', allowed ' || count(*) || ' times', partner_id, NULL
-FROM reversal_grounds GROUP BY partner_id, reversal_id HAVING count(*) > 1;
+   OR g.ground NOT IN ('window', 'pro_rata', 'full', 'proportion', 'remainder', 'person', 'processor');
 
 -- ground_of_person: A person allowed a reversal by a decision on its held row; a rule allowed only what a partner, an import or finance sent.
 -- whole
@@ -1107,7 +1111,7 @@ FROM reversal_grounds g LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
 LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
 WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
-                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse', 'reversal.taken_back', 'processor.reverse')
+                    WHEN 'processor' THEN e.action IN ('rows.release', 'reversal.grant')
                     ELSE e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse') OR g.held_row_id IS NOT NULL END
    OR (g.held_row_id IS NOT NULL AND h.log_no IS NULL);
 
@@ -1182,16 +1186,13 @@ WHERE g.ground = 'processor' AND (x.ground = 'processor' OR coalesce(v.price_fro
 GROUP BY g.log_no, g.reversal_id, g.partner_id, g.quote_id, g.currency, g.arrangement, b.amount
 HAVING -sum(n.invoice_amount) > coalesce(b.amount, 0) OR g.arrangement <> 'connected_account';
 
--- cancellation_terms: The terms of a policy are complete, are known values, and are recorded once for a day by an import of partners.
+-- cancellation_terms: The terms of a policy are complete and are known values.
 -- columns at partner policy from_day:day window_days:int after_window cut
 SELECT 'terms ' || cancellation_terms_id, partner_id, policy_id, from_day, window_days, after_window, cut
 FROM cancellation_terms
 WHERE (window_days IS NULL) <> (after_window IS NULL) OR (window_days IS NULL) <> (cut IS NULL)
    OR (window_days IS NULL) <> (before_cover_only IS NULL) OR window_days < 0 OR window_days > 3660
-   OR after_window NOT IN ('none', 'pro_rata', 'full') OR cut NOT IN ('in_proportion', 'kept_by_partner')
-UNION ALL
-SELECT 'policy ' || policy_id || ', ' || count(*) || ' times', partner_id, policy_id, from_day, NULL, NULL, NULL
-FROM cancellation_terms GROUP BY partner_id, policy_id, event_id, from_day HAVING count(*) > 1;
+   OR after_window NOT IN ('none', 'pro_rata', 'full') OR cut NOT IN ('in_proportion', 'kept_by_partner');
 
 -- row_time_zone: A row has the time zone that its partner had when it was recorded.
 -- whole
@@ -1295,7 +1296,7 @@ WHERE (c.before_that IS NULL OR t.month IS NOT NULL) AND n.month IS NULL
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.log_no = c.log_no AND substr(d.path, 1, 8) = 'without.'
                     AND d.value = b.partner_id);
 
--- feed_decision: A doubt about a partner's rows is accepted once, while the month is open, by the event that names the partner or by the month's close. A feed that is accepted as missing has no rows.
+-- feed_decision: A doubt about a partner's rows is accepted while the month is open, by the event that names the partner or by the month's close. A feed that is accepted as missing has no rows.
 -- whole
 -- columns at partner kind action event_names
 SELECT 'decision ' || d.feed_decision_id, d.partner_id, d.kind, e.action, e.subject
@@ -1308,11 +1309,7 @@ WHERE c.month IS NOT NULL OR d.kind NOT IN ('missing', 'incomplete', 'totals', '
                                           AND substr(k.path, 1, 6) = 'kinds.')
                     ELSE e.subject <> d.month OR d.reason IS NOT NULL END
    OR (d.kind = 'missing' AND EXISTS (
-         SELECT 1 FROM fed_groups r WHERE r.partner_id = d.partner_id AND r.month = d.month AND r.first_no < d.log_no))
-UNION ALL
-SELECT 'decision ' || max(feed_decision_id) || ', recorded ' || count(*) || ' times', partner_id,
-       kind, NULL, month
-FROM feed_decisions GROUP BY month, partner_id, kind, evidence HAVING count(*) > 1;
+         SELECT 1 FROM fed_groups r WHERE r.partner_id = d.partner_id AND r.month = d.month AND r.first_no < d.log_no));
 
 -- close_without_decided: If the settings expect all feeds, someone accepted each missing feed before the month closed.
 -- whole
@@ -1498,16 +1495,16 @@ SELECT 'numbers ' || s.first_sequence || ' to ' || s.last_sequence || ' of ' || 
        r.event_id, s.event_id
 FROM skipped_numbers s LEFT JOIN resumptions r USING (pause_id)
 WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequence OR s.first_sequence < 1
-   OR 2 <> (SELECT count(*) FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
-              AND substr(d.path, 1, 8) = 'skipped.'
-              AND ((substr(d.path, length(d.path) - 4) = '.from' AND d.value = s.series || '-'
-                    || substr('00000' || s.first_sequence, CASE WHEN s.first_sequence < 100000 THEN length(CAST(s.first_sequence AS TEXT)) ELSE 6 END))
-                OR (substr(d.path, length(d.path) - 2) = '.to' AND d.value = s.series || '-'
-                    || substr('00000' || s.last_sequence, CASE WHEN s.last_sequence < 100000 THEN length(CAST(s.last_sequence AS TEXT)) ELSE 6 END))))
+   OR 2 <> (SELECT count(*)
+            FROM (SELECT d.value, CASE d.leaf WHEN 'from' THEN s.first_sequence WHEN 'to' THEN s.last_sequence END AS n
+                  FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
+                    AND substr(d.path, 1, 8) = 'skipped.') d
+            WHERE d.value = s.series || '-'
+              || substr('00000' || d.n, CASE WHEN d.n < 100000 THEN length(CAST(d.n AS TEXT)) ELSE 6 END))
 UNION ALL
 SELECT 'event ' || d.event_id || ', which names ' || count(*) || ' series', d.event_id, NULL
 FROM details d
-WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND substr(d.path, length(d.path) - 4) = '.from'
+WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND d.leaf = 'from'
 GROUP BY d.event_id
 HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.event_id);
 
@@ -1554,26 +1551,12 @@ WHERE d.document NOT IN ('invoice', 'credit_note', 'statement')
 -- document_party: A document names its partner, its address and its numbers as they were recorded before it was issued.
 -- whole
 -- columns at field printed recorded
-SELECT d.number, x.field, nullif(x.printed, ''), f.value
-FROM documents d JOIN (
-  SELECT document_id, 'name' AS field, partner_name AS printed FROM documents
-  UNION ALL SELECT document_id, 'address.line1', address_line1 FROM documents
-  UNION ALL SELECT document_id, 'address.line2', address_line2 FROM documents
-  UNION ALL SELECT document_id, 'address.city', address_city FROM documents
-  UNION ALL SELECT document_id, 'address.region', address_region FROM documents
-  UNION ALL SELECT document_id, 'address.postal_code', address_postal_code FROM documents
-  UNION ALL SELECT document_id, 'address.country', address_country FROM documents
-  UNION ALL SELECT document_id, 'tax_id', tax_id FROM documents
-  UNION ALL SELECT document_id, 'purchase_order', purchase_order FROM documents
-  UNION ALL SELECT document_id, 'legal_note', legal_note FROM documents
-  UNION ALL SELECT document_id, 'e_invoice', e_invoice FROM documents
-  UNION ALL SELECT document_id, 'buyer_reference', buyer_reference FROM documents
-  UNION ALL SELECT document_id, 'electronic_address', electronic_address FROM documents) x
-  ON x.document_id = d.document_id
+SELECT d.number, x.field, nullif(x.text, ''), f.value
+FROM documents d JOIN printed x USING (document_id)
 LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = x.field
   AND f.log_no < d.log_no AND f.until_no > d.log_no
-WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
-  AND x.printed <> CASE WHEN x.field = 'e_invoice' AND (d.document = 'statement' OR d.purpose = 'opening') THEN 'none'
+WHERE NOT (substr(x.text, 1, 1) = '#' AND length(x.text) = 45)
+  AND x.text <> CASE WHEN x.field = 'e_invoice' AND (d.document = 'statement' OR d.purpose = 'opening') THEN 'none'
                         WHEN x.field IN ('buyer_reference', 'electronic_address') AND d.purpose = 'opening' THEN ''
                         ELSE coalesce(f.value, '') END;
 
@@ -1590,24 +1573,16 @@ WHERE l.policy_name IS DISTINCT FROM f.value || coalesce(', PO ' || o.value, '')
 
 -- terms_of_partner: An invoice has the payment terms of its partner when it was issued; a replacement may keep older ones.
 -- whole
--- columns at terms_days:int partner_had
-SELECT d.number, d.terms_days, f.value
-FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_days'
+-- columns at field terms partner_had
+SELECT d.number, x.field, x.terms, f.value
+FROM documents d JOIN (
+  SELECT document_id, 'payment_terms_days' AS field, CAST(terms_days AS TEXT) AS terms FROM documents
+  UNION ALL SELECT document_id, 'payment_terms_end_of_month', CASE terms_end_of_month WHEN 1 THEN 'true' END FROM documents
+  UNION ALL SELECT document_id, 'payment_terms_day', CAST(terms_day AS TEXT) FROM documents) x USING (document_id)
+LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = x.field
   AND f.log_no < d.log_no AND f.until_no > d.log_no
 WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
-  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT))
-UNION ALL
-SELECT d.number || ', end of month', d.terms_end_of_month, f.value
-FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id
-  AND f.field = 'payment_terms_end_of_month' AND f.log_no < d.log_no AND f.until_no > d.log_no
-WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
-  AND CASE d.terms_end_of_month WHEN 1 THEN 'true' END IS DISTINCT FROM f.value
-UNION ALL
-SELECT d.number || ', day', d.terms_day, f.value
-FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_day'
-  AND f.log_no < d.log_no AND f.until_no > d.log_no
-WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
-  AND CAST(d.terms_day AS TEXT) IS DISTINCT FROM f.value;
+  AND x.terms IS DISTINCT FROM CASE x.field WHEN 'payment_terms_days' THEN coalesce(f.value, x.terms) ELSE f.value END;
 
 -- wording_known: A document prints a version of the issuer that was recorded before it, and all documents belong to one environment.
 -- whole
@@ -1665,14 +1640,11 @@ WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at;
 -- held_credit: No credit of a credit note is applied or refunded between its hold and the release of that hold.
 -- whole
 -- columns at document currency used:amount held_at used_at released_at
-SELECT u.what || u.id, d.number, u.currency, u.amount, h.held_at, u.recorded_at, r.released_at
-FROM (SELECT 'credit application ' AS what, credit_application_id AS id, credit_note_id AS document_id, currency, amount,
-             recorded_at, log_no FROM credit_applications
-      UNION ALL SELECT 'refund ', credit_refund_id, document_id, currency, amount, recorded_at, log_no FROM credit_refunds) u
-JOIN holds h ON h.document_id = u.document_id AND h.log_no < u.log_no
+SELECT u.fact || ', fact ' || u.log_no, d.number, u.currency, u.amount, h.held_at, u.recorded_at, r.released_at
+FROM balance_facts u JOIN holds h ON h.document_id = coalesce(u.credit_note_id, u.document_id) AND h.log_no < u.log_no
 LEFT JOIN hold_releases r ON r.hold_id = h.hold_id AND r.document_id = h.document_id
-LEFT JOIN documents d ON d.document_id = u.document_id
-WHERE r.log_no IS NULL OR r.log_no > u.log_no;
+LEFT JOIN documents d ON d.document_id = h.document_id
+WHERE u.fact IN ('credit_applied', 'credit_refunded') AND (r.log_no IS NULL OR r.log_no > u.log_no);
 
 -- invoice_dispute: A dispute is about an issued invoice and at most its amount; the invoice's next dispute follows the end of this one.
 -- whole
@@ -1696,14 +1668,11 @@ WHERE t.log_no IS NULL OR t.log_no > c.log_no OR t.disputed_on > c.closed_on;
 -- whole
 -- columns at partner month currency credited:amount invoice invoice_partner invoice_month invoice_currency
 -- columns invoice_amount:amount@invoice_currency
-WITH RECURSIVE chains(head, document_id) AS (
-  SELECT d.document_id, d.document_id FROM papers d
-  WHERE d.document = 'invoice' AND d.document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)
-  UNION ALL
-  SELECT c.head, d.replaces FROM chains c JOIN papers d USING (document_id) WHERE d.replaces IS NOT NULL)
 SELECT 'credits of ' || d.number, d.partner_id, d.month, d.currency, sum(n.invoice_amount), d.number, d.partner_id,
        d.month, d.currency, d.invoice_amount
-FROM chains c JOIN papers d ON d.document_id = c.head JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
+FROM chains c JOIN papers d ON d.document_id = c.head AND d.document_id NOT IN (
+  SELECT replaces FROM papers WHERE replaces IS NOT NULL)
+JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
 GROUP BY d.number, d.partner_id, d.month, d.currency, d.invoice_amount HAVING sum(n.invoice_amount) > d.invoice_amount
 UNION ALL
 SELECT n.number, n.partner_id, n.month, n.currency, n.invoice_amount, i.number, i.partner_id, i.month, i.currency,
@@ -1742,18 +1711,13 @@ HAVING coalesce(sum(l.invoice_amount), 0) <> t.taxable;
 -- tax_rounded_once: Tax is the rate of the taxable amount, rounded once, half up; credits against an invoice together have the tax of their sum.
 -- whole
 -- columns at rate:rate currency taxable:amount tax:amount
-WITH RECURSIVE chains(invoice_id, document_id) AS (
-  SELECT DISTINCT credits, credits FROM papers WHERE credits IS NOT NULL
-  UNION ALL
-  SELECT c.invoice_id, d.replaces FROM chains c JOIN papers d USING (document_id)
-  WHERE d.replaces IS NOT NULL),
-notes AS (
+WITH notes AS (
   SELECT n.log_no, n.void_no, n.credits, t.country, t.category, t.rate, t.reduced, t.taxable, t.tax
   FROM document_taxes t JOIN papers n ON n.document_id = t.document_id AND n.purpose = 'adjustment'),
 before AS (
   SELECT t.log_no, sum(n.taxable) AS taxable, sum(n.tax) AS tax
   FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose = 'adjustment'
-  JOIN chains c ON c.invoice_id = d.credits
+  JOIN chains c ON c.head = d.credits
   JOIN notes n ON n.credits = c.document_id AND n.log_no < d.log_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
     AND n.country = t.country AND n.category = t.category AND n.rate = t.rate AND n.reduced = t.reduced
   GROUP BY t.log_no)
@@ -1830,7 +1794,7 @@ WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country 
 -- columns at position:int country registration
 WITH reasons AS (
   SELECT value, min(log_no) AS log_no FROM details
-  WHERE action IN ('settings.change', 'settings.adopt') AND value <> '' AND substr(path, length(path) - 6) = '.reason'
+  WHERE action IN ('settings.change', 'settings.adopt') AND value <> '' AND stem <> '' AND leaf = 'reason'
   GROUP BY value)
 SELECT d.number, t.position, t.country, t.registration
 FROM document_taxes t JOIN documents d USING (document_id)
@@ -1982,10 +1946,7 @@ UNION ALL
 SELECT 'returned refund ' || b.credit_refund_id, NULL, NULL, f.partner_id, NULL, f.currency, f.amount,
        f.method, f.refunded_on, b.returned_on
 FROM credit_refund_returns b LEFT JOIN credit_refunds f USING (credit_refund_id)
-LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
-WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on
-   OR (b.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> f.amount
-       OR l.currency <> f.currency));
+WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on;
 
 -- payment_identity: The identity of a payment is that of exactly one of its sources.
 -- whole
@@ -2014,18 +1975,12 @@ WHERE p.source = 'hand'
          <> 'hand|' || e.subject || '|' || p.currency || '|' || n.plain || '|'
        OR (e.subject = p.partner_id AND replace(p.identity || '|', '|' || d.day || '|', '') = p.identity || '|'));
 
--- payment_source: A source names a payment that was recorded before; a source from the bank names a credit line with the payment's amount, currency, account and day.
+-- payment_source: A source names a payment that was recorded before; a source from the bank names a bank line.
 -- whole
--- columns at source payment:int currency amount:amount account received_on:day direction line_currency
--- columns line_amount:amount@line_currency line_account line_on:day
-SELECT 'source ' || s.identity, s.source, s.payment_id, p.currency, p.amount, p.account, p.received_on, l.direction,
-       l.currency, l.amount, l.account, l.bank_booked_on
+-- columns at source payment:int names_line:int
+SELECT 'source ' || s.identity, s.source, s.payment_id, s.bank_line_id
 FROM payment_sources s LEFT JOIN payments p USING (payment_id)
-LEFT JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
 WHERE p.log_no IS NULL OR (s.source = 'bank') <> (s.bank_line_id IS NOT NULL)
-   OR (s.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> p.amount
-       OR l.currency <> p.currency OR (s.identity = p.identity AND (l.account <> p.account
-       OR l.bank_booked_on <> p.received_on))))
    OR p.log_no > s.log_no OR s.source NOT IN ('hand', 'bank', 'processor', 'opening');
 
 -- payment_form: A payment is above zero and came by a known way, no later than the day after it was recorded.
@@ -2111,9 +2066,7 @@ SELECT 'difference of application ' || s.payment_application_id, s.currency, s.a
 FROM small_differences s JOIN fields f ON f.subject = 'settings' AND f.field = 'small_difference.' || s.currency
   AND f.log_no < s.log_no AND f.until_no > s.log_no
 JOIN limits l ON l.code = s.currency AND l.value = f.value
-WHERE (length(CAST(s.amount AS TEXT)) > length(l.units)
-       OR (length(CAST(s.amount AS TEXT)) = length(l.units) AND CAST(s.amount AS TEXT) > l.units))
-  AND NOT EXISTS (
+WHERE s.amount > l.units AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < s.log_no AND substr(s.recorded_at, 1, 16) <= z.until);
 
 -- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
@@ -2127,20 +2080,17 @@ WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.a
    OR (s.document_id IS NULL) = (s.same_as IS NULL) OR (s.document_id IS NOT NULL AND d.log_no IS NULL)
    OR (s.same_as IS NOT NULL AND o.log_no IS NULL);
 
--- payment_reversed: A payment is given back after it came, in its currency and for one cause; a bank line that takes it back is a debit of that amount.
+-- payment_reversed: A payment is given back after it came, in its currency and for one cause.
 -- whole
 -- columns at payment:int kind payment_currency currency reversed:amount payment_entry_on:day reversed_on:day
--- columns entry_on:day direction line_currency line_amount:amount@line_currency
+-- columns entry_on:day
 SELECT 'reversal ' || r.payment_reversal_id, r.payment_id, r.kind, p.currency, r.currency, r.amount,
-       p.entry_on, r.reversed_on, r.entry_on, l.direction, l.currency, l.amount
+       p.entry_on, r.reversed_on, r.entry_on
 FROM payment_reversals r LEFT JOIN payments p USING (payment_id)
-LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.amount <= 0 OR r.entry_on < p.entry_on
    OR r.entry_on < r.reversed_on OR trim(r.reason) = ''
    OR r.kind NOT IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other')
-   OR (r.kind = 'duplicate') <> (r.duplicate_of IS NOT NULL) OR (r.kind = 'other') <> (r.booked_to IS NOT NULL)
-   OR (r.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'debit' OR l.amount <> r.amount
-       OR l.currency <> r.currency));
+   OR (r.kind = 'duplicate') <> (r.duplicate_of IS NOT NULL) OR (r.kind = 'other') <> (r.booked_to IS NOT NULL);
 
 -- payment_reinstated: A reversal is undone after it was recorded.
 -- whole
@@ -2214,43 +2164,51 @@ SELECT 'bank line ' || coalesce(x.bank_line_id, l.bank_line_id), l.account, x.ac
 FROM bank_lines l FULL JOIN bank_statement_lines x ON x.bank_line_id = l.bank_line_id
 LEFT JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
 WHERE l.log_no IS NULL OR x.log_no IS NULL OR s.log_no IS NULL OR x.account <> l.account OR x.currency <> l.currency
-   OR x.account <> s.account OR x.currency <> s.currency OR l.amount <= 0 OR l.direction NOT IN ('credit', 'debit')
-UNION ALL
-SELECT 'bank line ' || identity || ', recorded ' || count(*) || ' times', account, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL
-FROM bank_lines GROUP BY identity, account HAVING count(*) > 1;
+   OR x.account <> s.account OR x.currency <> s.currency OR l.amount <= 0 OR l.direction NOT IN ('credit', 'debit');
 
--- bank_line_outcome: Every bank line has an outcome: a payment or payout of a credit, a return or refund of a debit, each of its amount, or a reason to ignore it.
+-- bank_line_outcome: Every bank line has an outcome: a payment or payout of a credit, a return or refund of a debit, each of this line, or a reason to ignore it.
 -- whole
--- columns at direction currency amount:amount outcome payment:int payout:int reversal:int booked_currency
--- columns booked:amount@booked_currency
+-- columns at direction currency amount:amount outcome payment:int payout:int reversal:int
 SELECT 'bank line ' || l.bank_line_id, l.direction, l.currency, l.amount, o.outcome, o.payment_id,
-       o.payout_id, o.payment_reversal_id, coalesce(p.currency, x.currency, r.currency),
-       coalesce(p.amount, x.amount, r.amount)
+       o.payout_id, o.payment_reversal_id
 FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)
-LEFT JOIN payments p ON p.payment_id = o.payment_id
 LEFT JOIN payment_sources s ON s.bank_line_id = l.bank_line_id AND s.payment_id = o.payment_id
 LEFT JOIN payouts x ON x.payout_id = o.payout_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = o.payment_reversal_id
 WHERE o.log_no IS NULL OR o.log_no < l.log_no OR o.reason = '' OR CASE o.outcome
-  WHEN 'payment' THEN s.log_no IS NULL OR l.direction <> 'credit' OR p.amount <> l.amount OR p.currency <> l.currency
-  WHEN 'payout' THEN x.bank_line_id IS DISTINCT FROM l.bank_line_id OR l.direction <> 'credit' OR x.amount <> l.amount
-    OR x.currency <> l.currency
-  WHEN 'return' THEN r.bank_line_id IS DISTINCT FROM l.bank_line_id OR l.direction <> 'debit' OR r.amount <> l.amount
-    OR r.currency <> l.currency
+  WHEN 'payment' THEN s.log_no IS NULL
+  WHEN 'payout' THEN x.bank_line_id IS DISTINCT FROM l.bank_line_id
+  WHEN 'return' THEN r.bank_line_id IS DISTINCT FROM l.bank_line_id
   WHEN 'refund' THEN l.bank_line_id NOT IN (SELECT bank_line_id FROM refund_matches)
   WHEN 'ignored' THEN o.payment_id IS NOT NULL OR o.payout_id IS NOT NULL OR o.payment_reversal_id IS NOT NULL
   ELSE 1 = 1 END;
 
--- payout: A payout is a credit of the bank, of its amount, account and day.
+-- of_bank_line: A payment, payout, return, refund or booking that names a bank line has its direction, amount, currency, account and day.
 -- whole
--- columns at currency amount:amount account received_on:day direction line_currency line_amount:amount@line_currency
--- columns line_account line_on:day
-SELECT 'payout ' || o.payout_id, o.currency, o.amount, o.account, o.received_on, l.direction,
-       l.currency, l.amount, l.account, l.bank_booked_on
-FROM payouts o LEFT JOIN bank_lines l USING (bank_line_id)
-WHERE l.log_no IS NULL OR l.log_no > o.log_no OR l.direction <> 'credit' OR o.direction <> 'credit'
-   OR l.amount <> o.amount OR l.currency <> o.currency OR l.account <> o.account OR l.bank_booked_on <> o.received_on;
+-- columns at line:int direction line_direction currency amount:amount line_currency line_amount:amount@line_currency
+-- columns account line_account on:day line_on:day
+SELECT x.what, x.bank_line_id, x.direction, l.direction, x.currency, x.amount, l.currency, l.amount, x.account, l.account,
+       x.day, l.bank_booked_on
+FROM (SELECT 'source ' || s.identity AS what, s.bank_line_id, 'credit' AS side, 'credit' AS direction, p.currency, p.amount,
+             CASE WHEN s.identity = p.identity THEN p.account END AS account,
+             CASE WHEN s.identity = p.identity THEN p.received_on END AS day, s.log_no
+      FROM payment_sources s JOIN payments p USING (payment_id)
+      UNION ALL SELECT 'payout ' || payout_id, bank_line_id, 'credit', direction, currency, amount, account, received_on, log_no
+      FROM payouts
+      UNION ALL SELECT 'refund match ' || refund_match_id, bank_line_id, 'debit', direction, currency, amount, account, paid_on,
+             log_no
+      FROM refund_matches
+      UNION ALL SELECT 'booking ' || bank_booking_id, bank_line_id, direction, direction, currency, amount, account, NULL, log_no
+      FROM bank_bookings
+      UNION ALL SELECT 'reversal ' || payment_reversal_id, bank_line_id, 'debit', 'debit', currency, amount, NULL, NULL, log_no
+      FROM payment_reversals
+      UNION ALL SELECT 'returned refund ' || b.credit_refund_id, b.bank_line_id, 'credit', 'credit', f.currency, f.amount, NULL,
+             NULL, b.log_no
+      FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)) x
+LEFT JOIN bank_lines l ON l.bank_line_id = x.bank_line_id
+WHERE x.bank_line_id IS NOT NULL
+  AND (l.log_no IS NULL OR l.log_no > x.log_no OR x.direction <> x.side OR l.direction <> x.side OR l.amount <> x.amount
+       OR l.currency <> x.currency OR l.account <> x.account OR l.bank_booked_on <> x.day);
 
 -- payout_adds_up: A payout and its fees equal the payments in it, or what the connected account paid out; each payment is by link, has the payout's currency, and came before.
 -- whole
@@ -2304,62 +2262,44 @@ WHERE o.log_no IS NULL OR o.currency <> a.currency
    OR (a.balance_transaction_id IS NOT NULL AND (m.log_no IS NULL OR m.type <> 'payout' OR -m.net <> o.amount
        OR m.account <> a.account));
 
--- payout_contains: The contents of a connected account's payout add up to it, have its account and currency, and were paid out once.
+-- payout_contains: The contents of a connected account's payout add up to it and have its account and currency.
 -- whole
 -- columns at type account other_account currency other_currency paid_out:amount contents:amount
-SELECT 'transaction ' || m.balance_transaction_id, m.type, m.account,
-       max(CASE WHEN p.account <> m.account THEN p.account END), m.currency,
-       max(CASE WHEN p.currency <> m.currency THEN p.currency END), -m.net, sum(p.net)
-FROM payout_contents c JOIN balance_transactions m ON m.balance_transaction_id = c.payout_transaction_id
-JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
-GROUP BY m.balance_transaction_id, m.type, m.account, m.currency, m.net
-HAVING m.type <> 'payout' OR sum(p.net) <> -m.net
-    OR sum(CASE WHEN p.account = m.account AND p.currency = m.currency THEN 0 ELSE 1 END) > 0
-UNION ALL
-SELECT 'transaction ' || c.balance_transaction_id || ', in ' || count(*) || ' payouts',
-       NULL, c.account, p.account, c.currency, p.currency, NULL, NULL
-FROM payout_contents c LEFT JOIN balance_transactions p USING (balance_transaction_id)
-GROUP BY c.balance_transaction_id, c.account, c.currency, p.account, p.currency
-HAVING count(*) > 1 OR p.account IS DISTINCT FROM c.account OR p.currency IS DISTINCT FROM c.currency;
+SELECT 'transaction ' || c.payout_transaction_id, m.type, m.account,
+       max(CASE WHEN p.account <> m.account THEN p.account WHEN c.account <> m.account THEN c.account END), m.currency,
+       max(CASE WHEN p.currency <> m.currency THEN p.currency WHEN c.currency <> m.currency THEN c.currency END), -m.net, sum(p.net)
+FROM payout_contents c LEFT JOIN balance_transactions m ON m.balance_transaction_id = c.payout_transaction_id
+LEFT JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
+GROUP BY c.payout_transaction_id, m.type, m.account, m.currency, m.net
+HAVING m.type IS DISTINCT FROM 'payout' OR sum(p.net) <> -m.net
+    OR sum(CASE WHEN p.account = m.account AND p.currency = m.currency AND c.account = m.account
+                  AND c.currency = m.currency THEN 0 ELSE 1 END) > 0;
 
 -- refund_match: A debit of the bank pays one refund in force, of its amount, currency and account.
 -- whole
--- columns at currency paid:amount account paid_on:day direction line_currency line_amount:amount@line_currency
--- columns line_account line_on:day refund_currency refund_is_of:amount@refund_currency
-SELECT 'refund match ' || m.refund_match_id, m.currency, m.amount, m.account, m.paid_on, l.direction,
-       l.currency, l.amount, l.account, l.bank_booked_on, coalesce(f.currency, r.currency), coalesce(f.amount, r.amount)
-FROM refund_matches m LEFT JOIN bank_lines l USING (bank_line_id)
-LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+-- columns at currency paid:amount account refund_currency refund_is_of:amount@refund_currency
+SELECT 'refund match ' || m.refund_match_id, m.currency, m.amount, m.account, coalesce(f.currency, r.currency),
+       coalesce(f.amount, r.amount)
+FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
-WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.amount <> m.amount
-   OR l.currency <> m.currency OR l.account <> m.account OR l.bank_booked_on <> m.paid_on
-   OR (m.credit_refund_id IS NULL) = (m.payment_reversal_id IS NULL)
+WHERE (m.credit_refund_id IS NULL) = (m.payment_reversal_id IS NULL)
    OR coalesce(f.amount, r.amount, -1) <> m.amount OR coalesce(f.currency, r.currency) <> m.currency
    OR coalesce(f.log_no, r.log_no) > m.log_no OR (f.account <> '' AND f.account <> m.account)
 UNION ALL
-SELECT 'bank line ' || m.bank_line_id || ', of ' || count(*) || ' refunds', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 'bank line ' || m.bank_line_id || ', of ' || count(*) || ' refunds', NULL, NULL, NULL, NULL, NULL
 FROM refund_matches m LEFT JOIN credit_refund_returns b USING (credit_refund_id)
 LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
-WHERE b.log_no IS NULL AND i.log_no IS NULL GROUP BY m.bank_line_id HAVING count(*) > 1
-UNION ALL
-SELECT CASE WHEN credit_refund_id IS NULL THEN 'reversal ' ELSE 'refund ' END
-         || coalesce(credit_refund_id, payment_reversal_id) || ', matched '
-         || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM refund_matches
-GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
+WHERE b.log_no IS NULL AND i.log_no IS NULL GROUP BY m.bank_line_id HAVING count(*) > 1;
 
--- bank_booking: A bank line is booked in its amount, to an account that nothing else moves; a line that is a payment, payout, refund or return is not booked.
+-- bank_booking: A bank line is booked to an account that nothing else moves; a line that is a payment, payout, refund or return is not booked.
 -- whole
--- columns at currency amount:amount account booked_to line_currency line_amount:amount@line_currency line_account outcome
-SELECT 'booking ' || b.bank_booking_id, b.currency, b.amount, b.account, b.booked_to, l.currency, l.amount,
-       l.account, o.outcome
+-- columns at currency amount:amount account booked_to booked_on:day line_on:day outcome
+SELECT 'booking ' || b.bank_booking_id, b.currency, b.amount, b.account, b.booked_to, b.booked_on, l.bank_booked_on, o.outcome
 FROM bank_bookings b LEFT JOIN bank_lines l USING (bank_line_id)
 LEFT JOIN bank_line_outcomes o ON o.bank_line_id = b.bank_line_id
 LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
 LEFT JOIN bank_bookings n ON n.previous = b.bank_booking_id
-WHERE l.log_no IS NULL OR l.log_no > b.log_no OR l.amount <> b.amount OR l.currency <> b.currency
-   OR l.account <> b.account OR l.direction <> b.direction OR b.booked_on < l.bank_booked_on OR trim(b.reason) = ''
+WHERE b.booked_on < l.bank_booked_on OR trim(b.reason) = ''
    OR o.outcome NOT IN ('ignored', 'refund') OR (b.previous IS NULL AND b.booked_to IS NULL)
    OR (b.previous IS NOT NULL AND (p.log_no IS NULL OR p.log_no > b.log_no OR p.bank_line_id <> b.bank_line_id
        OR p.booked_to IS NOT DISTINCT FROM b.booked_to))
@@ -2374,7 +2314,7 @@ WHERE l.log_no IS NULL OR l.log_no > b.log_no OR l.amount <> b.amount OR l.curre
      LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
      WHERE r.log_no IS NULL AND i.log_no IS NULL));
 
--- share_transaction: A balance transaction is reported once, its net amount is its amount less its fee, and a converted one names what was sent.
+-- share_transaction: The net amount of a balance transaction is its amount less its fee, and a converted one names what was sent.
 -- whole
 -- columns at account kind reported_by currency amount:amount fee:amount net:amount source_currency
 -- columns source_amount:amount@source_currency exchange_rate
@@ -2384,11 +2324,7 @@ FROM balance_transactions
 WHERE amount - fee <> net OR kind NOT IN ('share', 'misrouted', 'reversal', 'dispute', 'other')
    OR reported_by NOT IN ('processor', 'settlement_file') OR (source_currency IS NULL) <> (source_amount IS NULL)
    OR (source_currency IS NULL) <> (exchange_rate IS NULL) OR source_currency = currency
-   OR (source_amount > 0) <> (amount > 0)
-UNION ALL
-SELECT 'transaction ' || id || ', recorded ' || count(*) || ' times', account, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL
-FROM balance_transactions GROUP BY account, id HAVING count(*) > 1;
+   OR (source_amount > 0) <> (amount > 0);
 
 -- share_dated: A share is dated on the day of its transaction.
 -- whole
@@ -2405,7 +2341,7 @@ SELECT 'transaction ' || b.id, b.currency, b.net, l.currency, l.amount
 FROM balance_transactions b JOIN settlement_lines l ON b.id = 'line:' || l.settlement_line_id
 WHERE b.reported_by = 'settlement_file' AND (l.amount <> b.net OR l.currency <> b.currency OR l.occurred_at <> b.occurred_at);
 
--- settlement_line: A line of a settlement file is in its partner's file, has the sign of its kind, and occurs once.
+-- settlement_line: A line of a settlement file is in its partner's file and has the sign of its kind.
 -- whole
 -- columns at partner file_partner kind currency amount:amount refunded:amount
 SELECT 'settlement line ' || l.settlement_line_id, l.partner_id, f.partner_id, l.kind, l.currency,
@@ -2413,12 +2349,7 @@ SELECT 'settlement line ' || l.settlement_line_id, l.partner_id, f.partner_id, l
 FROM settlement_lines l LEFT JOIN settlement_files f USING (settlement_file_id)
 WHERE f.log_no IS NULL OR f.log_no > l.log_no OR f.partner_id <> l.partner_id OR l.line > f.lines + 1
    OR CASE l.kind WHEN 'share' THEN l.amount <= 0 WHEN 'reversal' THEN l.amount >= 0 WHEN 'dispute' THEN l.amount = 0
-                  ELSE 1 = 1 END OR l.refunded < 0 OR (l.transfer IS NULL AND l.payment IS NULL)
-UNION ALL
-SELECT count(*) || ' lines of quote ' || quote_id || coalesce(', requote ' || requote_id, ''), partner_id,
-       NULL, NULL, NULL, NULL, NULL
-FROM settlement_lines
-GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1;
+                  ELSE 1 = 1 END OR l.refunded < 0 OR (l.transfer IS NULL AND l.payment IS NULL);
 
 -- share_of_quote: A share belongs to the sale in the row that it names, in the row's currency; the processor was to route at least part of the quote.
 -- whole
@@ -2447,12 +2378,7 @@ WHERE r.kind IS DISTINCT FROM 'quote_accepted' OR r.partner_id <> s.partner_id O
            AND o.kind = 'requote_accepted' AND o.requote_id = s.requote_id))
    OR (r.arrangement <> 'connected_account' AND NOT EXISTS (
          SELECT 1 FROM named_rows o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
-           AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account'))
-UNION ALL
-SELECT 'transaction ' || balance_transaction_id || ', matched ' || count(*) || ' times',
-       NULL, quote_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM share_allocations WHERE matched_by <> 'finance' GROUP BY balance_transaction_id, quote_id, requote_id
-HAVING count(*) > 1;
+           AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account'));
 
 -- shares_within_transaction: The shares of a transaction have its sign and are no more than its net amount.
 -- whole
@@ -2608,15 +2534,13 @@ WHERE (p.opening_id IS NULL) <> (p.opening_number IS NULL)
 -- columns at currency total event_states
 SELECT 'opening ' || t.opening_id, t.currency, v.path, v.value
 FROM opening_totals t JOIN openings o USING (opening_id)
-JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
-  AND substr(s.path, length(s.path) - 8) = '.currency'
-JOIN details v ON v.event_id = o.event_id
-  AND substr(v.path, 1, length(s.path) - 8) = substr(s.path, 1, length(s.path) - 8)
+JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency AND s.leaf = 'currency'
+JOIN details v ON v.event_id = o.event_id AND v.stem = s.stem
 LEFT JOIN numerals i ON i.currency = t.currency AND i.amount = t.invoices
 LEFT JOIN numerals k ON k.currency = t.currency AND k.amount = t.credits
 LEFT JOIN numerals m ON m.currency = t.currency AND m.amount = t.cash
 LEFT JOIN numerals x ON x.currency = t.currency AND x.amount = t.control
-WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(t.items AS TEXT)
+WHERE CASE v.leaf WHEN 'items' THEN v.value <> CAST(t.items AS TEXT)
         WHEN 'invoices' THEN v.value <> i.plain WHEN 'credits' THEN v.value <> k.plain
         WHEN 'cash' THEN v.value <> m.plain WHEN 'control' THEN v.value <> x.plain ELSE 1 = 0 END;
 
@@ -2634,16 +2558,15 @@ FULL JOIN (SELECT d.event_id, substr(d.path, 8) AS currency, d.value
   ON d.event_id = t.event_id AND d.currency = t.currency
 WHERE d.value IS DISTINCT FROM t.plain OR t.log_no IS NULL OR t.statement_no IS NULL OR t.log_no < t.statement_no;
 
--- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, by the event of that close, over all facts before.
+-- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, over all facts before the event of that close.
 -- whole
--- columns at states_previous closed_before event_names billing_closed_at closed_at event_at
-SELECT 'books of ' || b.month, b.previous, b.before, e.subject, c.closed_at, b.closed_at, e.occurred_at
+-- columns at states_previous closed_before event_names billing_closed_at closed_at
+SELECT 'books of ' || b.month, b.previous, b.before, e.subject, c.closed_at, b.closed_at
 FROM (SELECT c.*, lag(c.month) OVER (ORDER BY c.log_no) AS before FROM book_closes c) b
 LEFT JOIN months m ON m.month = b.month LEFT JOIN months p ON p.month = b.before
 LEFT JOIN closed_months c ON c.month = b.month LEFT JOIN audit_events e ON e.event_id = b.event_id
 WHERE m.n IS NULL OR m.n <> p.n + 1 OR b.previous IS DISTINCT FROM b.before OR c.log_no IS NULL OR c.log_no > b.log_no
-   OR e.action IS DISTINCT FROM 'books.close' OR e.subject <> b.month OR e.occurred_at <> b.closed_at
-   OR b.facts_to <> e.log_no OR (SELECT d.n FROM days d WHERE d.day = substr(b.closed_at, 1, 10)) < m.last_day;
+   OR e.subject <> b.month OR b.facts_to IS DISTINCT FROM e.log_no OR (SELECT d.n FROM days d WHERE d.day = substr(b.closed_at, 1, 10)) < m.last_day;
 
 -- books_name_bank_feeds: A close of books states to which day each bank account was reported, and names those that were behind.
 -- whole
@@ -2657,9 +2580,9 @@ feeds AS (
   JOIN reported r ON r.log_no < e.log_no GROUP BY b.month, m.last_day, e.log_no, r.account)
 SELECT 'books of ' || f.month, f.account, d.day, v.value
 FROM feeds f JOIN days d ON d.n = f.day
-LEFT JOIN details a ON a.log_no = f.log_no AND a.value = f.account AND substr(a.path, length(a.path) - 7) = '.account'
+LEFT JOIN details a ON a.log_no = f.log_no AND a.value = f.account AND a.leaf = 'account'
   AND (substr(a.path, 1, 11) = 'bank_feeds.' OR substr(a.path, 1, 8) = 'without.')
-LEFT JOIN details v ON v.log_no = f.log_no AND v.path = substr(a.path, 1, length(a.path) - 7) || 'reported_to'
+LEFT JOIN details v ON v.log_no = f.log_no AND v.path = a.stem || 'reported_to'
 WHERE a.path IS NULL OR v.value IS DISTINCT FROM d.day OR (f.day < f.last_day AND substr(a.path, 1, 11) = 'bank_feeds.');
 
 -- bank_balances_continue: Books are not closed while a bank statement of their time begins with another balance than the one before ended with, without an explanation.
@@ -2693,18 +2616,14 @@ WHERE p.opening <> p.before + coalesce((
                     AND l.bank_line_id NOT IN (
                       SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y USING (bank_statement_id)));
 
--- books_balance: The balances of closed books add up to zero in each currency; each names its account once and is not zero.
+-- books_balance: The balances of closed books add up to zero in each currency; each names its account and is not zero.
 -- columns at account control currency amount:amount
 SELECT 'books of ' || month, 'all', NULL, currency, sum(amount)
 FROM book_balances GROUP BY month, currency HAVING sum(amount) <> 0
 UNION ALL
-SELECT 'books of ' || month || ', stated ' || count(*) || ' times', account, NULL, currency, sum(amount)
-FROM book_balances GROUP BY month, account, currency
-HAVING count(*) > 1 OR min(amount) = 0 AND max(amount) = 0
-UNION ALL
 SELECT 'books of ' || month, account, control, currency, amount FROM book_balances
 WHERE substr(account, 1, length(control)) <> control OR (account <> control AND substr(account, length(control) + 1, 1) <> ':')
-   OR month NOT IN (SELECT month FROM book_closes);
+   OR month NOT IN (SELECT month FROM book_closes) OR amount = 0;
 
 -- books_of_journal: The balances of closed books are those of the month before plus the month's journal, which the facts give by the posting rules.
 -- whole
@@ -2823,6 +2742,21 @@ FROM (SELECT 'month ' || month || ' in ' || time_zone AS name FROM month_zones
       UNION ALL SELECT 'revocation of client ' || client_id FROM client_revocations
       UNION ALL SELECT 'client ' || client_id FROM api_clients
       UNION ALL SELECT 'bounce of e-mail ' || email_id || ' for ' || recipient FROM email_bounces
+      UNION ALL SELECT 'held ' || kind || ' ' || coalesce(reversal_id, requote_id, quote_id) || ' of ' || partner_id
+      FROM held_rows
+      UNION ALL SELECT 'ground of reversal ' || reversal_id || ' of ' || partner_id FROM reversal_grounds
+      UNION ALL SELECT 'terms of ' || partner_id || ', ' || policy_id || ' from day '
+                         || coalesce(CAST(from_day AS TEXT), '-') || ' by event ' || event_id FROM cancellation_terms
+      UNION ALL SELECT 'decision on ' || month || ' of ' || partner_id || ', ' || kind || ': ' || evidence FROM feed_decisions
+      UNION ALL SELECT 'balance of ' || month || ' in ' || currency || ' of ' || account FROM book_balances
+      UNION ALL SELECT 'bank line of ' || account || ': ' || identity FROM bank_lines
+      UNION ALL SELECT 'transaction ' || id || ' of ' || account FROM balance_transactions
+      UNION ALL SELECT 'settlement line of ' || partner_id || ', quote ' || quote_id || ' ' || coalesce(requote_id, '-')
+                         || ', ' || coalesce(transfer, '-') || ' ' || coalesce(payment, '-') FROM settlement_lines
+      UNION ALL SELECT 'share of transaction ' || balance_transaction_id || ' for quote ' || quote_id || ' '
+                         || coalesce(requote_id, '-') FROM share_allocations WHERE matched_by <> 'finance'
+      UNION ALL SELECT 'erasure of ' || commitment FROM erasures
+      UNION ALL SELECT 'PDF of SHA-256 ' || sha256 FROM document_pdfs
       UNION ALL SELECT 'reminder ' || dunning_level || ' of document ' || document_id || ', counted from day ' || counted_from
       FROM reminders) n
 GROUP BY name HAVING count(*) > 1;
@@ -2849,10 +2783,6 @@ SELECT 'event ' || d.event_id, d.action, d.path, 'user_limits'
 FROM details d WHERE d.action IN ('user.invite', 'user.role') AND substr(d.path, 1, 7) = 'limits.'
   AND d.event_id NOT IN (SELECT event_id FROM user_limits);
 
--- event_once: An event's number occurs once.
--- columns at times:int
-SELECT 'event ' || event_id, count(*) FROM audit_events GROUP BY event_id HAVING count(*) > 1;
-
 -- event_in_order: An event is not recorded a day before one that is earlier in the log, except in a sandbox, whose clock may be set.
 -- columns at occurred_at latest_before
 SELECT 'event ' || e.event_id, e.occurred_at, e.latest
@@ -2868,8 +2798,8 @@ WITH changes AS (
   SELECT f.subject, f.field, f.log_no, f.value, o.log_no AS old_no, o.value AS old, n.log_no AS new_no,
          lag(f.value) OVER w AS before, lag(n.log_no) OVER w AS before_no,
          row_number() OVER w AS place
-  FROM fields f LEFT JOIN details o ON o.log_no = f.log_no AND o.path = f.stem || '.old'
-  LEFT JOIN details n ON n.log_no = f.log_no AND n.path = f.stem || '.new'
+  FROM fields f LEFT JOIN details o ON o.log_no = f.log_no AND o.path = f.stem || 'old'
+  LEFT JOIN details n ON n.log_no = f.log_no AND n.path = f.stem || 'new'
   WINDOW w AS (PARTITION BY f.subject, f.field ORDER BY f.log_no))
 SELECT subject, field, old, before
 FROM changes
@@ -2903,10 +2833,11 @@ SELECT 'event ' || e.event_id, e.action, e.subject, x.number
 FROM event_subjects x JOIN audit_events e ON e.event_id = x.event_id AND e.action = x.action
 WHERE e.subject IS DISTINCT FROM x.number
 UNION ALL
-SELECT 'event ' || x.event_id, x.action, v.value, x.value
-FROM event_amounts x LEFT JOIN details v ON v.event_id = x.event_id AND v.path = 'amount'
+SELECT 'event ' || x.event_id, x.action, v.value, n.text
+FROM event_sums x JOIN numerals n USING (currency, amount)
+LEFT JOIN details v ON v.event_id = x.event_id AND v.path = 'amount'
 WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtrim(v.value, '0'), '.') END
-  IS DISTINCT FROM x.value
+  IS DISTINCT FROM n.text
   AND NOT EXISTS (SELECT 1 FROM details m WHERE m.event_id = x.event_id AND m.path = 'amounts.0');
 
 -- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice, file or reason.
@@ -2924,14 +2855,8 @@ LEFT JOIN days y ON y.n = p.delivered_on WHERE d.value IS DISTINCT FROM CASE d.p
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
-  SELECT a.event_id, x.number FROM payment_applications a JOIN documents x USING (document_id)
-  UNION SELECT a.event_id, x.number FROM credit_applications a JOIN documents x ON x.document_id = a.invoice_id
-  UNION SELECT r.event_id, x.number FROM credit_releases r
-  JOIN credit_applications a USING (credit_application_id)
-  JOIN documents x ON x.document_id = a.invoice_id
-  UNION SELECT u.event_id, x.number FROM payment_unapplications u
-  JOIN payment_applications a USING (payment_application_id)
-  JOIN documents x ON x.document_id = a.document_id) x ON x.event_id = d.event_id AND x.number = d.value
+  SELECT DISTINCT b.event_id, p.number FROM balance_facts b JOIN papers p USING (document_id)) x
+  ON x.event_id = d.event_id AND x.number = d.value
 WHERE (d.path = 'number' AND d.action IN ('payment.apply', 'credit.apply', 'credit.unapply') AND x.number IS NULL)
    OR (d.action = 'payment.unapply' AND substr(d.path, 1, 8) = 'numbers.' AND x.number IS NULL)
    OR (d.action = 'payment.assign' AND d.path = 'to' AND NOT EXISTS (
@@ -2941,16 +2866,14 @@ UNION ALL
 SELECT 'event ' || m.event_id, m.action, m.value, m.path
 FROM details m JOIN details x ON x.log_no = m.log_no AND x.path = 'numbers.' || substr(m.path, 9)
 WHERE m.action = 'payment.unapply' AND substr(m.path, 1, 8) = 'amounts.' AND NOT EXISTS (
-  SELECT 1 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  JOIN documents d ON d.document_id = a.document_id
-  JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
-  WHERE u.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
+  SELECT 1 FROM balance_facts b JOIN papers d USING (document_id)
+  JOIN numerals n ON n.currency = b.currency AND n.amount = -b.amount
+  WHERE b.fact = 'payment_unapplied' AND b.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.value, n.plain
 FROM details d JOIN (
-  SELECT r.event_id, a.currency, sum(a.amount) AS amount FROM credit_releases r
-  JOIN credit_applications a USING (credit_application_id) GROUP BY r.event_id, a.currency
-  HAVING count(*) = 1) a ON a.event_id = d.event_id
+  SELECT event_id, currency, -sum(amount) AS amount FROM balance_facts WHERE fact = 'credit_released'
+  GROUP BY event_id, currency HAVING count(*) = 1) a ON a.event_id = d.event_id
 JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
 WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
 UNION ALL
@@ -2969,19 +2892,9 @@ WHERE d.action IN ('partner.create', 'partner.update') AND d.path = 'import_even
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
-WHERE d.action = 'user.role' AND substr(d.path, length(d.path) - 4) = '.role'
+WHERE d.action = 'user.role' AND d.leaf = 'role'
   AND NOT EXISTS (SELECT 1 FROM user_roles r WHERE r.event_id = d.event_id AND r.role = d.value
-                    AND r.action = CASE substr(d.path, 1, 8) WHEN 'granted.' THEN 'grant' ELSE 'revoke' END)
-UNION ALL
-SELECT 'event ' || r.event_id, p.path, p.value, r.partner_id
-FROM user_roles r JOIN details p ON p.event_id = r.event_id AND p.action IN ('user.invite', 'user.role')
-  AND substr(p.path, length(p.path) - 10) = '.partner_id'
-  AND substr(p.path, 1, 5) IN ('roles', CASE r.action WHEN 'grant' THEN 'grant' ELSE 'revok' END)
-JOIN details d ON d.log_no = p.log_no AND d.value = r.role AND d.path = substr(p.path, 1, length(p.path) - 10) || 'role'
-GROUP BY r.event_id, r.user_role_id, r.partner_id, p.path, p.value
-HAVING p.value IS DISTINCT FROM r.partner_id AND NOT EXISTS (
-  SELECT 1 FROM details q WHERE q.event_id = r.event_id AND substr(q.path, length(q.path) - 10) = '.partner_id'
-    AND q.value IS NOT DISTINCT FROM r.partner_id);
+                    AND r.action = CASE substr(d.path, 1, 8) WHEN 'granted.' THEN 'grant' ELSE 'revoke' END);
 
 -- document_of_event: A document was issued by the close of its month, a rerun, a credit, a bill of missing shares or an opening, at that time.
 -- whole
@@ -3011,12 +2924,8 @@ FROM details d JOIN (
 LEFT JOIN fact_events f ON f.kind = c.kind AND f.event_id = d.event_id
 GROUP BY d.event_id, d.action, d.value HAVING d.value <> CAST(count(f.log_no) AS TEXT);
 
--- erasure_once: A personal text is erased at most once, and its erasure has the form of a commitment.
--- whole
+-- erasure_form: The erasure of a personal text has the form of a commitment.
 -- columns at fact:int
-SELECT 'text ' || commitment || ', erased ' || count(*) || ' times', max(log_no)
-FROM erasures GROUP BY commitment HAVING count(*) > 1
-UNION ALL
 SELECT 'text ' || commitment, log_no FROM erasures WHERE length(commitment) <> 45 OR substr(commitment, 1, 1) <> '#';
 
 -- user_known: Who acted is a user who was recorded before and had not been deactivated.
@@ -3036,10 +2945,7 @@ FROM limited l LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > l.log_no OR (l.from_month IS NULL) <> (l.to_month IS NULL) OR l.from_month > l.to_month
 UNION ALL
 SELECT 'user ' || l.user_id, g.role, l.user_limit_id, l.from_month, l.to_month, l.last_day
-FROM limited l JOIN (
-  SELECT r.*, lead(log_no, 1, 999999999999999) OVER (
-    PARTITION BY user_id, role, partner_id, source ORDER BY log_no) AS until_no
-  FROM user_roles r WHERE role <> 'viewer') g ON g.user_id = l.user_id AND g.action = 'grant'
+FROM limited l JOIN grants g ON g.user_id = l.user_id AND g.role <> 'viewer'
 WHERE (l.from_month IS NOT NULL OR l.last_day IS NOT NULL) AND g.log_no < l.until_no AND g.until_no > l.log_no
 UNION ALL
 SELECT 'event ' || e.event_id, e.action, l.user_limit_id, l.from_month, l.to_month, l.last_day
@@ -3054,26 +2960,20 @@ SELECT 'user ' || u.user_id, u.login, u.follows
 FROM users u LEFT JOIN user_ends x ON x.user_id = u.follows
 WHERE u.follows IS NOT NULL AND (x.log_no IS NULL OR x.log_no > u.log_no)
 UNION ALL
-SELECT 'end of unknown user ' || x.user_id, NULL, NULL
-FROM user_ends x LEFT JOIN users u USING (user_id)
-WHERE u.log_no IS NULL OR u.log_no > x.log_no
+SELECT n.what || n.user_id, n.name, NULL
+FROM (SELECT 'end of user ' AS what, user_id, NULL AS name, log_no FROM user_ends
+      UNION ALL SELECT action || ' of a role of user ', user_id, role, log_no FROM user_roles
+      UNION ALL SELECT 'passkey of user ', user_id, credential_id, log_no FROM passkeys
+      UNION ALL SELECT 'identity of user ', user_id, issuer, log_no FROM user_identities) n
+LEFT JOIN users u USING (user_id)
+WHERE u.log_no IS NULL OR u.log_no > n.log_no
 UNION ALL
-SELECT r.action || ' of a role of user ' || r.user_id, r.role, NULL
-FROM user_roles r LEFT JOIN users u USING (user_id)
-WHERE u.log_no IS NULL OR u.log_no > r.log_no OR r.action NOT IN ('grant', 'revoke')
-   OR r.role NOT IN ('viewer', 'finance', 'approver', 'administrator')
+SELECT 'role of user ' || user_id, role, NULL FROM user_roles
+WHERE action NOT IN ('grant', 'revoke') OR role NOT IN ('viewer', 'finance', 'approver', 'administrator')
 UNION ALL
-SELECT 'passkey of unknown user ' || p.user_id, p.credential_id, NULL
-FROM passkeys p LEFT JOIN users u USING (user_id)
-WHERE u.log_no IS NULL OR u.log_no > p.log_no
-UNION ALL
-SELECT 'end of unknown passkey ' || x.passkey_id, NULL, NULL
+SELECT 'end of passkey ' || x.passkey_id, NULL, NULL
 FROM passkey_ends x LEFT JOIN passkeys p USING (passkey_id)
-WHERE p.log_no IS NULL OR p.log_no > x.log_no
-UNION ALL
-SELECT 'identity of unknown user ' || i.user_id, i.issuer, NULL
-FROM user_identities i LEFT JOIN users u USING (user_id)
-WHERE u.log_no IS NULL OR u.log_no > i.log_no;
+WHERE p.log_no IS NULL OR p.log_no > x.log_no;
 
 -- role_of_event: A user or a role was recorded by the event about that user, which names the role and its partner.
 -- whole
@@ -3088,8 +2988,8 @@ WHERE (u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.lo
        AND e.action IN ('user.invite', 'user.role'))
    OR (e.action IN ('user.invite', 'user.role', 'user.claims') AND NOT EXISTS (
          SELECT 1 FROM details d
-         LEFT JOIN details p ON p.log_no = d.log_no AND p.path = substr(d.path, 1, length(d.path) - 5) || '.partner_id'
-         WHERE d.log_no = e.log_no AND d.value = r.role AND substr(d.path, length(d.path) - 4) = '.role'
+         JOIN details p ON p.log_no = d.log_no AND p.path = d.stem || 'partner_id'
+         WHERE d.log_no = e.log_no AND d.value = r.role AND d.leaf = 'role'
            AND CASE WHEN r.action = 'revoke' THEN substr(d.path, 1, 8) = 'revoked.'
                     WHEN e.action = 'user.invite' THEN substr(d.path, 1, 6) = 'roles.'
                     ELSE substr(d.path, 1, 8) = 'granted.' END
@@ -3110,22 +3010,16 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
                    'payment.assign', 'payment.close_exception', 'ledger.import', 'opening.import', 'month.close',
                    'books.close', 'feed.accept')
   AND NOT EXISTS (
-    SELECT 1 FROM user_roles g
-    WHERE g.user_id = e.user_id AND g.action = 'grant' AND g.log_no < e.log_no
+    SELECT 1 FROM grants g
+    WHERE g.user_id = e.user_id AND g.log_no < e.log_no AND g.until_no > e.log_no
       AND (g.role = CASE WHEN e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate',
                                            'client.revoke', 'settings.adopt', 'person.erase')
                          THEN 'administrator' ELSE 'finance' END
-           OR (g.role = 'finance' AND e.action = 'settings.adopt' AND e.subject NOT IN ('instructions', 'approvals')))
-      AND NOT EXISTS (SELECT 1 FROM user_roles x
-                      WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.source = g.source
-                        AND x.partner_id IS NOT DISTINCT FROM g.partner_id AND x.log_no > g.log_no AND x.log_no < e.log_no))
+           OR (g.role = 'finance' AND e.action = 'settings.adopt' AND e.subject NOT IN ('instructions', 'approvals'))))
   AND (e.action NOT IN ('user.invite', 'user.role') OR EXISTS (
-    SELECT 1 FROM user_roles g
-    WHERE g.role = 'administrator' AND g.action = 'grant' AND g.log_no < e.log_no
-      AND NOT EXISTS (SELECT 1 FROM user_ends x WHERE x.user_id = g.user_id AND x.log_no < e.log_no)
-      AND NOT EXISTS (SELECT 1 FROM user_roles x
-                      WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.log_no > g.log_no
-                        AND x.log_no < e.log_no)));
+    SELECT 1 FROM grants g
+    WHERE g.role = 'administrator' AND g.log_no < e.log_no AND g.until_no > e.log_no
+      AND NOT EXISTS (SELECT 1 FROM user_ends x WHERE x.user_id = g.user_id AND x.log_no < e.log_no)));
 
 -- sign_in_of_event: A user adds passkeys alone.
 -- whole
@@ -3153,13 +3047,9 @@ FROM approval_decisions d JOIN (
   LEFT JOIN map_values v ON v.log_no = r.log_no AND v.column_name = 'partner_ids' AND v.path <> '') t
   ON t.request_id = d.request_id
 WHERE d.decision <> 'withdraw' AND NOT EXISTS (
-  SELECT 1 FROM (SELECT g.user_id, g.partner_id, g.action, g.log_no,
-                        lead(g.log_no, 1, 999999999999999) OVER (
-                          PARTITION BY g.user_id, g.partner_id, g.source ORDER BY g.user_role_id, g.log_no) AS until_no
-                 FROM user_roles g WHERE g.role = 'approver') a
-  LEFT JOIN user_ends x ON x.user_id = a.user_id
-  WHERE a.user_id = d.decided_by AND a.action = 'grant' AND a.log_no < d.log_no
-    AND a.until_no > d.log_no AND (x.log_no IS NULL OR x.log_no > d.log_no)
+  SELECT 1 FROM grants a LEFT JOIN user_ends x ON x.user_id = a.user_id
+  WHERE a.role = 'approver' AND a.user_id = d.decided_by AND a.log_no < d.log_no AND a.until_no > d.log_no
+    AND (x.log_no IS NULL OR x.log_no > d.log_no)
     AND (a.partner_id IS NULL OR a.partner_id = t.partner_id));
 
 -- approval_of_event: Requests and decisions are recorded by the events of their users.
@@ -3200,41 +3090,36 @@ WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1,
 -- act_approved: An act done under an approval names a request for it and its documents, by the same user, that was approved before and was used once; an import has the files of its request.
 -- whole
 -- columns at action event_names request user:int requested_by:int
-SELECT 'event ' || e.event_id, e.action, e.subject, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e USING (event_id)
-LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
-LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
-WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
-  OR (e.action = 'ledger.import' AND e.occurred_at > r.expires_at)
-  OR (r.action = e.action AND r.subject <> e.subject AND r.subject IN (SELECT number FROM documents)))
+WITH acts AS (
+  SELECT e.event_id, e.log_no, e.action, e.subject, e.user_id, e.occurred_at, a.value AS request, r.request_id,
+         r.log_no AS request_no, r.requested_by, r.expires_at, r.action AS asked, r.subject AS asked_subject
+  FROM details a JOIN audit_events e USING (event_id)
+  LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value WHERE a.path = 'approval.request'),
+inputs AS (SELECT log_no, path, value FROM map_values WHERE column_name = 'input')
+SELECT 'event ' || t.event_id, t.action, t.subject, t.request, t.user_id, t.requested_by
+FROM acts t LEFT JOIN approval_decisions d ON d.request_id = t.request_id AND d.decision = 'approve'
+WHERE t.requested_by IS DISTINCT FROM t.user_id OR d.log_no IS NULL OR d.log_no > t.log_no
+  OR (t.action = 'ledger.import' AND t.occurred_at > t.expires_at)
+  OR (t.asked = t.action AND t.asked_subject <> t.subject AND t.asked_subject IN (SELECT number FROM documents))
 UNION ALL
-SELECT 'event ' || e.event_id, e.action, n.number, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e USING (event_id)
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
+SELECT 'event ' || t.event_id, t.action, n.number, t.request, t.user_id, t.requested_by
+FROM acts t
 JOIN (SELECT event_id, subject AS number FROM audit_events WHERE action <> 'invoice.rerun'
-      UNION SELECT v.event_id, d.number FROM voids v JOIN documents d USING (document_id)) n ON n.event_id = e.event_id
-JOIN map_values f ON f.log_no = r.log_no AND f.column_name = 'input' AND f.path = 'number.0'
-WHERE a.path = 'approval.request' AND NOT EXISTS (
-  SELECT 1 FROM map_values i WHERE i.log_no = r.log_no AND i.column_name = 'input' AND i.value = n.number
-    AND substr(i.path, 1, 7) = 'number.')
+      UNION SELECT v.event_id, d.number FROM voids v JOIN documents d USING (document_id)) n ON n.event_id = t.event_id
+JOIN inputs f ON f.log_no = t.request_no AND f.path = 'number.0'
+WHERE t.asked = t.action AND NOT EXISTS (
+  SELECT 1 FROM inputs i WHERE i.log_no = t.request_no AND i.value = n.number AND substr(i.path, 1, 7) = 'number.')
 UNION ALL
-SELECT 'event ' || e.event_id, e.action, s.value, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'ledger.import'
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
-JOIN details s ON s.log_no = e.log_no AND substr(s.path, 1, 7) = 'sha256.'
-WHERE a.path = 'approval.request' AND NOT EXISTS (
-  SELECT 1 FROM map_values i WHERE i.log_no = r.log_no AND i.column_name = 'input' AND i.value = s.value
-    AND i.path = 'files.' || substr(s.path, 8) || '.sha256')
+SELECT 'event ' || t.event_id, t.action, s.value, t.request, t.user_id, t.requested_by
+FROM acts t JOIN details s ON s.log_no = t.log_no AND s.stem = 'sha256.'
+WHERE t.action = 'ledger.import' AND t.request_id IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM inputs i WHERE i.log_no = t.request_no AND i.value = s.value AND i.path = 'files.' || s.leaf || '.sha256')
 UNION ALL
-SELECT 'request ' || a.value || ', used ' || count(*) || ' times', e.action, e.subject, NULL, NULL, NULL
-FROM details a JOIN audit_events e USING (event_id)
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
-WHERE a.path = 'approval.request' GROUP BY a.value, e.action, e.subject HAVING count(*) > 1
+SELECT 'request ' || request || ', used ' || count(*) || ' times', action, subject, NULL, NULL, NULL
+FROM acts WHERE asked = action GROUP BY request, action, subject HAVING count(*) > 1
 UNION ALL
-SELECT 'request ' || a.value || ', used by other acts only', NULL, NULL, NULL, NULL, NULL
-FROM details a JOIN audit_events e USING (event_id)
-JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
-WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
+SELECT 'request ' || request || ', used by other acts only', NULL, NULL, NULL, NULL, NULL
+FROM acts WHERE request_id IS NOT NULL GROUP BY request HAVING sum(CASE WHEN asked = action THEN 1 ELSE 0 END) = 0;
 
 -- act_needed_approval: An act that the settings gave to two people for more than an hour, and each adoption that takes out or weakens an approval rule, states its approval, the amounts compared, that no one else could approve, or that a close or rerun put the document on hold.
 -- whole
@@ -3277,7 +3162,7 @@ WHERE e.action = 'settings.adopt' AND e.subject = 'approvals' AND e.user_id IS N
              SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no < e.log_no
                AND q.until_no >= e.log_no
                AND substr(q.field, 1, length(f.field) - 9) = substr(f.field, 1, length(f.field) - 9))
-           ELSE length(n.units) > length(o.units) OR (length(n.units) = length(o.units) AND n.units > o.units) END
+           ELSE n.units > o.units END
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id
                     AND (substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
 
@@ -3286,16 +3171,15 @@ WHERE e.action = 'settings.adopt' AND e.subject = 'approvals' AND e.user_id IS N
 -- columns at action about limit_stated settings_have
 SELECT 'event ' || e.event_id, e.action, c.value, a.value, f.value
 FROM details c JOIN audit_events e USING (event_id)
-JOIN details a ON a.log_no = c.log_no AND a.path = substr(c.path, 1, length(c.path) - 8) || 'above'
-LEFT JOIN details m ON m.log_no = c.log_no AND m.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
+JOIN details a ON a.log_no = c.log_no AND a.path = c.stem || 'above'
+LEFT JOIN details m ON m.log_no = c.log_no AND m.path = c.stem || 'amount'
 LEFT JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.' || e.action || '.above.' || c.value
   AND f.log_no < e.log_no AND f.until_no > e.log_no
 LEFT JOIN limits l ON l.code = c.value AND l.value = a.value LEFT JOIN limits s ON s.code = c.value AND s.value = f.value
 LEFT JOIN limits x ON x.code = c.value AND x.value = m.value
-WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.path) - 8) = '.currency'
+WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND c.leaf = 'currency'
   AND ((f.value IS NOT NULL AND l.units IS DISTINCT FROM s.units AND NOT EXISTS (
-  SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)) OR length(x.units) > length(l.units)
-       OR (length(x.units) = length(l.units) AND x.units > l.units))
+  SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)) OR x.units > l.units)
 UNION ALL
 SELECT 'event ' || e.event_id, e.action, e.subject, d.value, m.value
 FROM audit_events e JOIN details d ON d.log_no = e.log_no AND d.path = 'amount'
@@ -3307,45 +3191,37 @@ FROM (SELECT min(o.event_id) AS event_id, k.first_no, o.currency, sum(o.amount) 
       FROM write_offs o JOIN audit_events e USING (event_id) JOIN comparisons k ON k.log_no = e.log_no
       GROUP BY k.first_no, o.currency) w
 LEFT JOIN details c ON c.log_no = w.first_no AND c.value = w.currency AND substr(c.path, 1, 17) = 'compared.amounts.'
-  AND substr(c.path, length(c.path) - 8) = '.currency'
-LEFT JOIN details m ON m.log_no = c.log_no AND m.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
+  AND c.leaf = 'currency'
+LEFT JOIN details m ON m.log_no = c.log_no AND m.path = c.stem || 'amount'
 LEFT JOIN limits l ON l.code = w.currency AND l.value = m.value
-WHERE l.units IS DISTINCT FROM CAST(w.amount AS TEXT)
+WHERE l.units IS DISTINCT FROM w.amount
   AND EXISTS (SELECT 1 FROM details x WHERE x.log_no = w.first_no AND x.path = 'compared.amounts.0.amount');
 
 -- adjustments_compared: An act that was compared with the rule for adjustments states what its facts adjust and what was adjusted for the partner in 30 days before, and both are within the limit of the settings.
 -- whole
 -- columns at of partner currency stated adjusted:amount settings_have
-SELECT 'event ' || s.event_id, 'amount', s.partner_id, s.currency, s.stated, s.adjusted, NULL
-FROM stated_adjustments s LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated
-WHERE l.units IS DISTINCT FROM CAST(s.adjusted AS TEXT)
+WITH known AS (
+  SELECT s.*, coalesce(b.amount, 0) AS adjusted_before
+  FROM stated_adjustments s LEFT JOIN adjusted_before b USING (log_no, partner_id, currency))
+SELECT 'event ' || event_id, 'amount', partner_id, currency, stated, adjusted, NULL
+FROM known WHERE stated_units IS DISTINCT FROM adjusted
+UNION ALL
+SELECT 'event ' || event_id, 'before', partner_id, currency, stated_before, adjusted_before, NULL
+FROM known WHERE before_units IS DISTINCT FROM adjusted_before
+UNION ALL
+SELECT 'event ' || event_id, 'limit', partner_id, currency, stated_limit, adjusted + adjusted_before, NULL
+FROM known WHERE limit_units IS NULL OR adjusted + adjusted_before > limit_units
 UNION ALL
 SELECT 'event ' || e.event_id, 'amount', a.partner_id, a.currency, NULL, a.amount, NULL
 FROM compared_adjustments a JOIN audit_events e USING (log_no)
 WHERE a.log_no IN (SELECT log_no FROM stated_adjustments) AND NOT EXISTS (
   SELECT 1 FROM stated_adjustments s WHERE s.log_no = a.log_no AND s.partner_id = a.partner_id AND s.currency = a.currency)
 UNION ALL
-SELECT 'event ' || s.event_id, 'before', s.partner_id, s.currency, s.stated_before, coalesce(b.amount, 0), NULL
-FROM stated_adjustments s
-LEFT JOIN adjusted_before b ON b.log_no = s.log_no AND b.partner_id = s.partner_id AND b.currency = s.currency
-LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_before
-WHERE l.units IS DISTINCT FROM coalesce(CAST(b.amount AS TEXT), '')
-UNION ALL
-SELECT 'event ' || t.event_id, 'limit', t.partner_id, t.currency, t.stated_limit, t.total, NULL
-FROM (SELECT s.event_id, s.partner_id, s.currency, s.stated_limit, s.adjusted + coalesce(b.amount, 0) AS total,
-             CAST(s.adjusted + coalesce(b.amount, 0) AS TEXT) AS text
-      FROM stated_adjustments s LEFT JOIN adjusted_before b
-        ON b.log_no = s.log_no AND b.partner_id = s.partner_id AND b.currency = s.currency) t
-LEFT JOIN limits l ON l.code = t.currency AND l.value = t.stated_limit
-WHERE l.units IS NULL OR length(t.text) > length(l.units) OR (length(t.text) = length(l.units) AND t.text > l.units)
-UNION ALL
 SELECT 'event ' || s.event_id, 'limit', s.partner_id, s.currency, s.stated_limit, NULL, f.value
-FROM stated_adjustments s JOIN fields f ON f.subject = 'settings'
-  AND f.field = 'approvals.adjustments.above.' || s.currency
+FROM known s JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.adjustments.above.' || s.currency
   AND f.log_no < s.log_no AND f.until_no > s.log_no
-LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_limit
 LEFT JOIN limits x ON x.code = s.currency AND x.value = f.value
-WHERE f.value IS NOT NULL AND l.units IS DISTINCT FROM x.units AND NOT EXISTS (
+WHERE f.value IS NOT NULL AND s.limit_units IS DISTINCT FROM x.units AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < s.log_no AND substr(s.occurred_at, 1, 16) <= z.until);
 
 -- close_states_approvals: The close of a month states the approval rules that the settings had, and how many people could approve.
@@ -3372,11 +3248,7 @@ WHERE e.action = 'month.close' AND a.n < b.n AND NOT EXISTS (
 UNION ALL
 SELECT 'event ' || e.event_id, e.subject, v.value
 FROM audit_events e JOIN details v ON v.log_no = e.log_no AND v.path = 'approvers'
-LEFT JOIN (
-  SELECT g.user_id, g.role, g.partner_id, g.source, g.action, g.log_no,
-         lead(g.log_no, 1, 999999999999999) OVER (
-           PARTITION BY g.user_id, g.role, g.partner_id, g.source ORDER BY g.log_no) AS until_no
-  FROM user_roles g) r ON r.role = 'approver' AND r.partner_id IS NULL AND r.action = 'grant' AND r.log_no < e.log_no AND r.until_no > e.log_no
+LEFT JOIN grants r ON r.role = 'approver' AND r.partner_id IS NULL AND r.log_no < e.log_no AND r.until_no > e.log_no
 LEFT JOIN users u ON u.user_id = r.user_id AND u.kind = 'person'
 LEFT JOIN user_ends x ON x.user_id = u.user_id AND x.log_no < e.log_no
 WHERE e.action = 'month.close'
@@ -3464,10 +3336,7 @@ SELECT 'PDF of ' || coalesce(d.number, 'unknown document ' || w.document_id), d.
 FROM document_pdfs w LEFT JOIN documents d USING (document_id)
 WHERE d.log_no IS NULL OR d.log_no > w.log_no OR d.purpose = 'opening' OR length(w.sha256) <> 64
    OR (d.sandbox = 0 AND w.rendered_at < d.issued_at
-       AND coalesce((SELECT r.n < d.issued_on - 1 FROM days r WHERE r.day = substr(w.rendered_at, 1, 10)), 1 = 1))
-UNION ALL
-SELECT 'PDF of ' || count(DISTINCT document_id) || ' documents', NULL, sha256 FROM document_pdfs
-GROUP BY sha256 HAVING count(DISTINCT document_id) > 1;
+       AND coalesce((SELECT r.n < d.issued_on - 1 FROM days r WHERE r.day = substr(w.rendered_at, 1, 10)), 1 = 1));
 
 -- pdf_prints_instructions: A PDF prints bank details of its document's currency, which were recorded before it.
 -- whole
@@ -3524,17 +3393,8 @@ UNION ALL
 SELECT 'e-invoice of ' || d.number || ', ' || v.path || ' ' || v.value, d.e_invoice, NULL, x.sha256
 FROM document_e_invoices x JOIN documents d USING (document_id)
 JOIN map_values v ON v.log_no = x.log_no AND v.column_name = 'parties'
-WHERE v.value <> CASE v.path WHEN 'buyer.name' THEN coalesce(nullif(d.partner_name, ''), v.value)
-        WHEN 'buyer.line1' THEN coalesce(nullif(d.address_line1, ''), v.value)
-        WHEN 'buyer.line2' THEN coalesce(nullif(d.address_line2, ''), v.value)
-        WHEN 'buyer.city' THEN coalesce(nullif(d.address_city, ''), v.value)
-        WHEN 'buyer.region' THEN coalesce(nullif(d.address_region, ''), v.value)
-        WHEN 'buyer.postal_code' THEN coalesce(nullif(d.address_postal_code, ''), v.value)
-        WHEN 'buyer.country' THEN coalesce(nullif(d.address_country, ''), v.value)
-        WHEN 'buyer.tax_id' THEN coalesce(nullif(d.tax_id, ''), v.value)
-        WHEN 'buyer.buyer_reference' THEN coalesce(nullif(d.buyer_reference, ''), v.value)
-        WHEN 'buyer.electronic_address' THEN coalesce(nullif(d.electronic_address, ''), v.value)
-        ELSE v.value END;
+JOIN printed p ON p.document_id = d.document_id AND 'buyer.' || replace(p.field, 'address.', '') = v.path
+WHERE p.text <> '' AND p.text <> v.value;
 
 -- email_attempt: The attempts of an e-mail are numbered from 1 and end after they began; a PDF sent with one is that of the document that it names, and was made before.
 -- whole
@@ -3638,7 +3498,7 @@ SELECT 'file ' || f.name || ' of export ' || f.gl_export_id || ' with SHA-256 ' 
 FROM gl_export_files f
 WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM gl_exports);
 
--- gl_of_event: An exported journal has the accounts of its map.
+-- gl_of_event: An exported journal has the accounts of its map, or of the map of an earlier part.
 -- whole
 -- columns at account to_account
 SELECT 'export ' || l.gl_export_id || ', line ' || l.line, l.account, l.to_account
@@ -3651,17 +3511,12 @@ WHERE NOT EXISTS (
     AND substr(a.path, length(a.path) - 7) = '.account' AND t.value = l.to_account
     AND substr(l.account || ':', 1, length(a.value) + 1) = a.value || ':');
 
--- gl_line: A line of an exported journal has an account of its control account, and is booked to an account that this export or an earlier one states.
+-- gl_line: A line of an exported journal has an account of its control account.
 -- whole
 -- columns at control account to_account
 SELECT 'line ' || l.line || ' of export ' || l.gl_export_id, l.control, l.account, l.to_account
-FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
-WHERE l.account <> l.control AND substr(l.account, 1, length(l.control) + 1) <> l.control || ':'
-UNION ALL
-SELECT 'line ' || l.line || ' of export ' || l.gl_export_id, l.control, l.account, l.to_account
-FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
-WHERE NOT EXISTS (SELECT 1 FROM gl_exports x JOIN map_values t ON t.log_no = x.log_no AND t.column_name = 'accounts'
-                  WHERE x.log_no <= e.log_no AND t.value = l.to_account AND substr(t.path, length(t.path) - 2) = '.to');
+FROM gl_export_lines l
+WHERE l.account <> l.control AND substr(l.account, 1, length(l.control) + 1) <> l.control || ':';
 
 -- gl_of_books: The parts of a month that was exported from closed books are together its journal, account by account.
 -- whole
@@ -3762,17 +3617,12 @@ WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence;
 -- whole
 -- columns log_no:int write_off_id:int move document partner_id currency amount:amount reason dated_on:day
 -- columns entry_on:day recorded_at:time event_id:int
-SELECT w.log_no, w.write_off_id, w.move, d.number, d.partner_id, d.currency, w.amount, w.reason, w.dated_on, w.entry_on,
-       w.recorded_at, w.event_id
-FROM (SELECT log_no, write_off_id, 'written_off' AS move, document_id, amount, reason, written_off_on AS dated_on,
-             entry_on, recorded_at, event_id
-      FROM write_offs
-      UNION ALL
-      SELECT r.log_no, r.write_off_id, 'reversed', o.document_id, -o.amount, r.reason, r.reversed_on, r.entry_on,
-             r.recorded_at, r.event_id
-      FROM write_off_reversals r JOIN write_offs o USING (write_off_id)) w
-JOIN papers d ON d.document_id = w.document_id JOIN pack_days t ON t.n = w.entry_on
-ORDER BY w.log_no;
+SELECT b.log_no, coalesce(w.write_off_id, r.write_off_id),
+       CASE b.fact WHEN 'written_off' THEN 'written_off' ELSE 'reversed' END, d.number, d.partner_id, d.currency, b.amount,
+       b.why, b.dated_on, b.entry_on, b.recorded_at, b.event_id
+FROM balance_facts b JOIN papers d USING (document_id) JOIN pack_days t ON t.n = b.entry_on
+LEFT JOIN write_offs w ON w.log_no = b.log_no LEFT JOIN write_off_reversals r ON r.log_no = b.log_no
+WHERE b.what = 'write-off' ORDER BY b.log_no;
 
 -- VIEW openings: The items of the previous system that were carried over before the months closed; balance_at_end as in invoices.
 -- whole
@@ -3897,10 +3747,10 @@ ORDER BY x.bank_statement_id, x.position;
 -- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
 WITH RECURSIVE lists(subject, field, log_no, stem, n, text) AS (
   SELECT f.subject, f.field, f.log_no, f.stem, 0, v.value
-  FROM fields f JOIN details v ON v.log_no = f.log_no AND v.path = f.stem || '.new.0' WHERE f.until_no = 999999999999999
+  FROM fields f JOIN details v ON v.log_no = f.log_no AND v.path = f.stem || 'new.0' WHERE f.until_no = 999999999999999
   UNION ALL
   SELECT l.subject, l.field, l.log_no, l.stem, l.n + 1, l.text || ' ' || v.value
-  FROM lists l JOIN details v ON v.log_no = l.log_no AND v.path = l.stem || '.new.' || CAST(l.n + 1 AS TEXT)),
+  FROM lists l JOIN details v ON v.log_no = l.log_no AND v.path = l.stem || 'new.' || CAST(l.n + 1 AS TEXT)),
 present AS (
   SELECT subject, field, value FROM fields WHERE until_no = 999999999999999 AND value <> '[]'
   UNION ALL
@@ -3963,17 +3813,16 @@ GROUP BY n.subject, n.field, n.value ORDER BY n.subject, n.field;
 -- columns event_id:int occurred_at:time partner_id action field part old new import_event_id claimed_by os_user host
 -- columns via
 WITH changed AS (
-  SELECT d.log_no, d.value AS field, substr(d.path, 1, length(d.path) - 6) AS stem FROM details d
-  WHERE d.action IN ('partner.create', 'partner.update') AND substr(d.path, 1, 8) = 'changes.'
-    AND substr(d.path, length(d.path) - 5) = '.field'),
+  SELECT log_no, value AS field, stem FROM details
+  WHERE action IN ('partner.create', 'partner.update') AND substr(path, 1, 8) = 'changes.' AND leaf = 'field'),
 parts AS (
-  SELECT c.log_no, c.field, substr(d.path, length(c.stem) + 6) AS part,
-         max(CASE substr(d.path, length(c.stem) + 2, 3) WHEN 'old' THEN d.value END) AS was,
-         max(CASE substr(d.path, length(c.stem) + 2, 3) WHEN 'new' THEN d.value END) AS becomes
+  SELECT c.log_no, c.field, substr(d.path, length(c.stem) + 5) AS part,
+         max(CASE substr(d.path, length(c.stem) + 1, 3) WHEN 'old' THEN d.value END) AS was,
+         max(CASE substr(d.path, length(c.stem) + 1, 3) WHEN 'new' THEN d.value END) AS becomes
   FROM changed c JOIN details d ON d.log_no = c.log_no
-    AND substr(d.path, 1, length(c.stem) + 4) IN (c.stem || '.old', c.stem || '.new')
-    AND substr(d.path, length(c.stem) + 5, 1) IN ('', '.')
-  GROUP BY c.log_no, c.field, substr(d.path, length(c.stem) + 6))
+    AND substr(d.path, 1, length(c.stem) + 3) IN (c.stem || 'old', c.stem || 'new')
+    AND substr(d.path, length(c.stem) + 4, 1) IN ('', '.')
+  GROUP BY c.log_no, c.field, substr(d.path, length(c.stem) + 5))
 SELECT e.event_id, e.occurred_at, e.subject, e.action, p.field, p.part, p.was, p.becomes, i.value, e.claimed_by,
        e.os_user, e.host, e.via
 FROM parts p JOIN audit_events e USING (log_no)
@@ -4013,18 +3862,13 @@ WITH named(log_no, document, reference) AS (
   UNION ALL SELECT b.log_no, d.number, f.reference
   FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
   JOIN papers d ON d.document_id = f.document_id
-  UNION ALL SELECT log_no, NULL, reference FROM payments
   UNION ALL SELECT log_no, NULL, reference FROM placed_payments
-  UNION ALL SELECT g.log_no, NULL, p.reference FROM payment_assignments g JOIN payments p USING (payment_id)
-  UNION ALL SELECT r.log_no, NULL, p.reference FROM payment_reversals r JOIN payments p USING (payment_id)
-  UNION ALL SELECT i.log_no, NULL, p.reference
-  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
-  JOIN payments p ON p.payment_id = r.payment_id
-  UNION ALL SELECT o.log_no, NULL, l.bank_reference FROM payouts o JOIN bank_lines l USING (bank_line_id)
-  UNION ALL SELECT t.log_no, NULL, l.bank_reference
-  FROM payout_settlements t JOIN payouts o USING (payout_id)
-  JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
-  UNION ALL SELECT b.log_no, NULL, l.bank_reference FROM bank_bookings b JOIN bank_lines l USING (bank_line_id)
+  UNION ALL SELECT DISTINCT m.log_no, NULL, p.reference FROM cash_moves m JOIN payments p USING (payment_id)
+  WHERE m.log_no NOT IN (SELECT log_no FROM balance_facts)
+  UNION ALL SELECT x.log_no, NULL, l.bank_reference
+  FROM (SELECT log_no, bank_line_id FROM payouts UNION ALL SELECT log_no, bank_line_id FROM bank_bookings
+        UNION ALL SELECT t.log_no, o.bank_line_id FROM payout_settlements t JOIN payouts o USING (payout_id)) x
+  JOIN bank_lines l USING (bank_line_id)
   UNION ALL SELECT m.log_no, d.number, coalesce(f.reference, p.reference)
   FROM refund_matches m LEFT JOIN credit_refunds f USING (credit_refund_id)
   LEFT JOIN papers d ON d.document_id = f.document_id
@@ -4044,18 +3888,9 @@ lines AS (
          n.document, n.reference
   FROM postings p LEFT JOIN named n USING (log_no) JOIN pack_days t ON t.n = p.entry_on
   UNION ALL
-  SELECT entry_on, dated_on, kind, log_no,
-         CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
-         partner_id, partner_id, policy_id, currency, invoice_amount, NULL, own_id
-  FROM dated
-  UNION ALL
-  SELECT entry_on, dated_on, kind, log_no, 'expenses:partner-cut', partner_id, partner_id, policy_id, currency,
-         partner_cut, NULL, own_id
-  FROM dated CROSS JOIN we_are WHERE principal = 1
-  UNION ALL
-  SELECT entry_on, dated_on, kind, log_no, 'income:sales', policy_id, partner_id, policy_id, currency,
-         -CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END, NULL, own_id
-  FROM dated CROSS JOIN we_are)
+  SELECT entry_on, dated_on, kind, log_no, a.control, CASE a.part WHEN 'policy' THEN policy_id ELSE partner_id END, partner_id,
+         policy_id, currency, a.price * spot_price + a.cut * partner_cut + a.amount * invoice_amount, NULL, own_id
+  FROM dated d JOIN row_accounts a ON a.arrangement IN ('', d.arrangement))
 SELECT entry_on, dated_on, fact, log_no, control || CASE part WHEN '' THEN '' ELSE ':' || part END AS account, partner_id,
        policy_id, currency, amount, document, reference
 FROM lines WHERE amount <> 0 ORDER BY entry_on, fact, log_no, amount DESC, account;

@@ -152,23 +152,7 @@ class Note {
 }
 
 // ---- Values ----------------------------------------------------------------------------------------------------------
-const CURRENCIES = new Map(
-  `0 BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF
-2 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY COP
-2 COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR
-2 JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN
-2 NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL
-2 THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG
-3 BHD IQD JOD KWD LYD OMR TND
-4 CLF UYW`
-    .split('\n')
-    .flatMap((line) =>
-      line
-        .slice(2)
-        .split(' ')
-        .map((code) => [code, Number(line[0])]),
-    ),
-);
+const CURRENCIES = new Map(); // from checks.sql: the decimals of each
 const LIMIT = 2n ** 62n; // sums and products of the rules stay below it, so that they are exact in every database
 const NUMBER = '(?!-0$)-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?';
 const TIME = whole('[0-9-]{10}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\\.[0-9]{6}Z');
@@ -298,20 +282,24 @@ class Form {
   }
 }
 
-/** The copies of a line under `EACH pattern`, for the columns of all forms that match. */
-const copies = (text, pattern, line) =>
-  [...text.matchAll(/^-- FORM (\S+) (.*)$/gm)].flatMap(([, kind, columns]) =>
-    [...columns.matchAll(new RegExp(pattern, 'g'))].map(([, column]) =>
-      line.replaceAll('KIND', kind).replaceAll('COLUMN', column),
-    ),
-  );
 /** The parts of checks.sql. Blank lines separate rules and views; the comments of each come first. */
 function readChecks(text) {
-  const whole = text.replace(/^-- EACH (.*)\n([^;\n]*)/gm, (_, ...each) => copies(text, ...each).join('\nUNION ALL '));
-  const [, head, prepare, rest] = /^(.*?)\n-- PREPARE(.*?)\n-- CHECKS(.*)$/s.exec(whole);
+  const forms = [...text.matchAll(/^-- FORM (\S+) (.*)$/gm)];
+  // A line under `EACH pattern` stands for its copies, for the columns of all forms that match.
+  const copiesOf = (_, pattern, line) =>
+    forms
+      .flatMap(([, kind, columns]) =>
+        [...columns.matchAll(new RegExp(pattern, 'g'))].map(([, column]) =>
+          line.replaceAll('KIND', kind).replaceAll('COLUMN', column),
+        ),
+      )
+      .join('\nUNION ALL ');
+  const whole = text.replace(/^-- EACH (.*)\n([^;\n]*)/gm, copiesOf);
+  const [, prepare, rest] = /\n-- PREPARE(.*?)\n-- CHECKS(.*)$/s.exec(whole);
   const checks = { forms: new Map(), prepare: `--${prepare}`, rules: [], views: new Map() };
-  for (const [, kind, columns] of head.matchAll(/^-- FORM (\S+) (.*)$/gm))
-    checks.forms.set(kind, new Form(kind, ...columns.split(' ')));
+  for (const [, digits, codes] of text.matchAll(/^-- CURRENCIES ([0-4]) (.*)$/gm))
+    for (const code of codes.split(' ')) CURRENCIES.set(code, Number(digits));
+  for (const [, kind, columns] of forms) checks.forms.set(kind, new Form(kind, ...columns.split(' ')));
   for (const block of rest.split(/\n\n+/)) {
     const [title = '', ...more] = [...block.matchAll(/^-- (.*)$/gm)].map(([, line]) => line);
     const query = block

@@ -122,15 +122,7 @@ class Note:
         return all(held) if held else None
 
 # ---- Values ----------------------------------------------------------------------------------------------------------
-CURRENCIES = {code: digits for digits, codes in (
-    (0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
-    (2, 'AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF '
-        'CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL '
-        'HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU '
-        'MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR '
-        'SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED '
-        'VES WST XAD XCD XCG YER ZAR ZMW ZWG'),
-    (3, 'BHD IQD JOD KWD LYD OMR TND'), (4, 'CLF UYW')) for code in codes.split()}
+CURRENCIES = {}  # from checks.sql: the decimals of each
 LIMIT = 2 ** 62  # sums and products of the rules stay below it, so that they are exact in every database
 DAY_ZERO = date(1970, 1, 1).toordinal()
 NUMBER = '(?!-0\\Z)-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?'
@@ -219,13 +211,15 @@ class Form:
 class Checks:
     """The parts of checks.sql. Blank lines separate rules and views; the comments of each come first."""
     def __init__(self, text):
-        columns_of = re.findall('(?m)^-- FORM (\\S+) (.*)', text)
+        for digits, codes in re.findall('(?m)^-- CURRENCIES ([0-4]) (.*)', text):
+            CURRENCIES.update(dict.fromkeys(codes.split(' '), int(digits)))
+        forms = re.findall('(?m)^-- FORM (\\S+) (.*)', text)
         text = re.sub('(?m)^-- EACH (.*)\n([^;\n]*)', lambda each: '\nUNION ALL '.join(
             each[2].replace('KIND', kind).replace('COLUMN', column)
-            for kind, columns in columns_of for column in re.findall(each[1], columns)), text)
-        head, prepare, rest = re.fullmatch('(.*?)\n-- PREPARE(.*?)\n-- CHECKS(.*)', text, re.DOTALL).groups()
-        forms = [line[8:].split(' ') for line in head.split('\n') if line.startswith('-- FORM ')]
-        self.forms, self.rules, self.views = {form[0]: Form(*form) for form in forms}, [], {}
+            for kind, columns in forms for column in re.findall(each[1], columns)), text)
+        prepare, rest = re.fullmatch('.*?\n-- PREPARE(.*?)\n-- CHECKS(.*)', text, re.DOTALL).groups()
+        self.forms = {kind: Form(kind, *columns.split(' ')) for kind, columns in forms}
+        self.rules, self.views = [], {}
         self.prepare = [each for each in re.sub('(?m)^--.*\n', '', prepare + '\n').split(';\n') if each.strip()]
         for block in re.split('\n\n+', rest):
             title, *more = re.findall('(?m)^-- (.*)', block) or ['']

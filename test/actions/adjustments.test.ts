@@ -13,7 +13,7 @@ import { ledgerImport } from '../../src/actions/rows.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { userDeactivate } from '../../src/actions/user.ts';
 import type { Settings } from '../../src/config/settings.ts';
-import { CHECKS_SQL } from '../../src/log/forms.ts';
+import { CHECKS_SQL } from '../../src/package.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { foundBy } from '../audit/failing.ts';
 import { refusalOf } from '../close/refusal.ts';

@@ -259,9 +259,12 @@ test('verify finds an action that should have asked for approval and did not', a
     'is payment.record of 140.00 USD without a second person, after 60.00 (it states 60.00) in the days before, above 100.00',
   );
   expect(
-    await forged(`jsonb_set(details, '{compared,amounts,0}',
-    '{"currency": "USD", "amount": "140.00", "before": "60.00", "above": "1000.00"}')`),
-  ).toContain('needs a second person above 1000.00 USD; the settings say 100.00');
+    await forged(
+      `jsonb_set(details, '{compared,amounts,0}',
+      '{"currency": "USD", "amount": "140.00", "before": "60.00", "above": "1000.00"}')`,
+      'amounts_compared',
+    ),
+  ).toContain('action payment.record, about USD, limit_stated 1000.00, settings_have 100.00');
   expect(await forged(`details - 'compared'`, 'act_needed_approval')).toContain('Found: action payment.record, ');
 });
 

@@ -81,6 +81,10 @@ export const LOG_KEY = new Signer(ORIGIN, 'the key of the log');
 export const WITNESS = new Signer('witness.example', 'the key of a witness', 1_790_000_000);
 
 export const CHECKS = `-- The rules of these tests.
+-- CURRENCIES 0 JPY
+-- CURRENCIES 2 CHF EUR USD
+-- CURRENCIES 3 KWD
+-- CURRENCIES 4 CLF
 -- FORM ledger_rows kind partner_id quote_id currency accepted_at:time spot_price:amount invoice_amount:amount posted_month arrangement event_id:int
 -- FORM audit_events event_id:int occurred_at:time action details:map note?
 -- FORM document_taxes document_id:int currency rate:rate reduced:flag taxable:amount tax:amount

@@ -92,7 +92,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ['a bank line without an outcome', 'bank_line_outcome', `DELETE FROM bank_line_outcomes WHERE outcome = 'ignored'`],
   [
     'a bank line of another amount than its payment',
-    'bank_line_outcome',
+    'of_bank_line',
     `UPDATE bank_lines SET amount = 6 WHERE bank_reference = 'FT-77'`,
   ],
   [

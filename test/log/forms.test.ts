@@ -1,7 +1,8 @@
 /** The forms of facts, which the program and the verifiers read at the head of the rules. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { CHECKS_SQL, LOG_FORMS } from '../../src/log/forms.ts';
+import { LOG_FORMS } from '../../src/log/forms.ts';
+import { CHECKS_SQL } from '../../src/package.ts';
 
 const TYPE = /^(text|int|amount|rate|number|day|time|flag|hex|map|personal)(@[a-z_]+)?$/;
 

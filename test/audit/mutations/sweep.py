@@ -20,8 +20,8 @@ LOGS = sorted((Path(__file__).parent / 'logs').glob('*.tsv'))
 # So many lines are changed in each column, in so many logs.
 REACH, IN_LOGS = 2, 2
 
-changes.DIGITS.update(verify.CURRENCIES)
 RULES = Rules()
+changes.DIGITS.update(verify.CURRENCIES)
 LEDGERS = [Ledger(path, RULES) for path in LOGS]
 
 

@@ -1,6 +1,6 @@
 /** Amounts as Stripe writes them: exactly, or not at all. */
 import { expect, test } from 'vitest';
-import { Amount, currenciesByMinorDigits } from '../../../src/money.ts';
+import { Amount, MINOR_DIGITS } from '../../../src/money.ts';
 import { methodsFor, stripeAmount } from '../../../src/processors/stripe/amounts.ts';
 
 const of = (text: string, currency: string) => stripeAmount(Amount.of(text, currency));
@@ -43,14 +43,12 @@ test.each([
 
 test('in every currency, what is asked for is what is owed', () => {
   let asked = 0;
-  for (const [digits, codes] of currenciesByMinorDigits()) {
-    for (const code of codes) {
-      const owed = digits === 0 ? '4200' : `4200.${'0'.repeat(digits)}`;
-      const answer = of(owed, code);
-      if ('reason' in answer) continue;
-      asked += 1;
-      expect([1, 100, 1000].map((scale) => answer.unitAmount / scale)).toContain(4200);
-    }
+  for (const [code, digits] of MINOR_DIGITS) {
+    const owed = digits === 0 ? '4200' : `4200.${'0'.repeat(digits)}`;
+    const answer = of(owed, code);
+    if ('reason' in answer) continue;
+    asked += 1;
+    expect([1, 100, 1000].map((scale) => answer.unitAmount / scale)).toContain(4200);
   }
   expect(asked).toBeGreaterThan(150);
 });
