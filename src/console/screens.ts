@@ -16,7 +16,7 @@ import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
 import { payments } from '#lists/payments';
-import { bankReconciliation, closeReport, tax, trialBalance, unearned } from '#lists/reports';
+import { aging, bankReconciliation, closeReport, coverage, tax, trialBalance, unearned } from '#lists/reports';
 import { reserve } from '#lists/reserve';
 import { rollForward } from '#lists/roll-forward';
 import { rows } from '#lists/rows';
@@ -33,13 +33,11 @@ import { textAsked } from './parameters.ts';
 import { addReport } from './report-route.tsx';
 import { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
-import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
-import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { partnerScreen, readPartner, readPartnerInScope } from './screens/partner.tsx';
@@ -197,9 +195,6 @@ function addReports(routes: Routes) {
   sheets('/reports/position', PARTNERS, async (tx, { context, ...seen }) =>
     positionSheet(await readPosition(tx, context, seen)),
   );
-  screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
-  screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
-  sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
   addList(routes, '/reports/roll-forward', {
     ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
   });
@@ -212,7 +207,9 @@ function addReports(routes: Routes) {
     lead: ({ as_of }) =>
       `open invoices by days overdue as of ${as_of}; post the total of one grouping, always the same`,
   });
-  for (const report of [trialBalance, tax, unearned, bankReconciliation, closeReport]) addReport(routes, report);
+  addReport(routes, aging, '/aging');
+  for (const report of [coverage, trialBalance, tax, unearned, bankReconciliation, closeReport])
+    addReport(routes, report);
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
   });

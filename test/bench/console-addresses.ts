@@ -106,7 +106,7 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
     ],
     '/queue': ['receipts', 'e-mails', 'documents', 'disputes', 'approvals'].map((queue) => `queue=${queue}`),
     '/close/:month/preview': ['exact=yes'],
-    '/aging': ['as_of=2025-06-30', `partner=${partner}`, `currency=${currency}&bucket=over_90`, 'after=partner-00250'],
+    '/aging': ['as_of=2025-06-30', `partner=${partner}`, `currency=${currency}&bucket=over_90`, 'after=200'],
     '/partners': ['text=partner+12', 'status=active', 'status=contact', 'after=partner-00250'],
     '/partners/:id/statement': ['from=2024-01-01&as_of=2026-06-30'],
     '/accounts': [`month=${month}`, 'month=2024-03', 'show=all'],
@@ -123,9 +123,9 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
       ...after('before', 'events'),
     ],
     '/audit/checkpoints': ['kind=daily', 'kind=month'],
-    '/reports/coverage': ['as_of=2026-06-30', 'only=gaps', 'after=partner-00250'],
+    '/reports/coverage': ['as_of=2026-06-30', 'gaps=yes', 'after=200'],
     '/reports/close': [`month=${month}`, 'month=2024-03'],
-    '/reports/trial-balance': ['asOf=2025-06-15', 'detail=yes'],
+    '/reports/trial-balance': ['as_of=2025-06-15', 'detail=yes'],
   };
   return questions[path] ?? [];
 }
