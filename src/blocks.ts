@@ -38,8 +38,6 @@ export type Block = Readonly<{
   versions?: Versions;
   /** Labels with their values. */
   facts?: readonly (readonly [label: string, value: Cell])[];
-  /** A page that lets its reader decide about doubts leaves out the block that only names them. */
-  of?: 'doubts';
 }>;
 
 /** Two versions of a thing, field by field. Null: the version does not have the field. */

@@ -37,7 +37,6 @@ import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } f
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
-import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { partnerScreen, readPartner, readPartnerInScope } from './screens/partner.tsx';
@@ -58,8 +57,6 @@ import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readToday, todayScreen } from './screens/today.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
-/** One at a time, because a preview takes the ledger's lock as a close does. */
-const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 const OF_PERIOD = { ofPeriod: true } as const;
 const DOCUMENT: Access = { ...PARTNERS, ...OF_PERIOD };
@@ -138,15 +135,6 @@ function addClose({ screen }: Routes) {
       closeScreen,
     );
   }
-  screen(
-    '/close/:month/preview',
-    CLOSING,
-    (tx, { context, query, params: { month = '' }, request }) => {
-      if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
-      return readClosePreview(tx, context, month, query);
-    },
-    closePreviewScreen,
-  );
 }
 
 function addPayments(routes: Routes) {

@@ -105,7 +105,6 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
       ...after('after', 'payments'),
     ],
     '/queue': ['receipts', 'e-mails', 'documents', 'disputes', 'approvals'].map((queue) => `queue=${queue}`),
-    '/close/:month/preview': ['exact=yes'],
     '/aging': ['as_of=2025-06-30', `partner=${partner}`, `currency=${currency}&bucket=over_90`, 'after=200'],
     '/partners': ['text=partner+12', 'status=active', 'status=contact', 'after=partner-00250'],
     '/partners/:id/statement': ['from=2024-01-01&as_of=2026-06-30'],
@@ -151,7 +150,7 @@ export function addressesOf(path: string, objects: Objects): string[] {
   if (/^\/approvals\/|:(task|gl|size)\b/.test(path)) return [];
   const values: Readonly<Record<string, readonly string[]>> = {
     ...{ number: [number, open], exception: [exception, payment], id: [partner] },
-    month: path === '/close/:month' ? [running, month, '2024-03'] : path.endsWith('/preview') ? [running] : [month],
+    month: path === '/close/:month' ? [running, month, '2024-03'] : [month],
   };
   const parameter = /:(\w+)/.exec(path)?.[1];
   const own =
