@@ -197,6 +197,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       listIn(import('#lists/webhooks'), 'webhooks'),
     ],
   ],
+  audit: ['List audit events', () => [listIn(import('#lists/events'), 'auditEvents')]],
   security: ['List refused callers and access changes', () => [listIn(import('#lists/security'), 'securityEvents')]],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
   export: [

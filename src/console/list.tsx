@@ -474,10 +474,27 @@ export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 
 
 const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;
 
-const LOOKS = { soft: 'soft', quiet: 'quiet', wrap: 'soft wrap', line: 'number', id: 'soft id' } as const;
+const LOOKS = {
+  soft: 'soft',
+  quiet: 'quiet',
+  wrap: 'soft wrap',
+  fold: 'soft wrap',
+  line: 'number',
+  id: 'soft id',
+} as const;
+
+const FOLDED = 40;
 
 function Looking({ look, children }: { look: Described<unknown>['look']; children: ComponentChildren }) {
   if (look === 'hash') return <code class="hash">{children}</code>;
+  if (look === 'fold' && String(children).length > FOLDED) {
+    return (
+      <details class="small">
+        <summary>{`${String(children).slice(0, FOLDED)}…`}</summary>
+        {children}
+      </details>
+    );
+  }
   return look === undefined ? children : <span class={LOOKS[look]}>{children}</span>;
 }
 

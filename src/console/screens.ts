@@ -11,6 +11,7 @@ import { checkpoints } from '#lists/checkpoints';
 import { clients } from '#lists/clients';
 import { emails } from '#lists/emails';
 import { entries } from '#lists/entries';
+import { auditEvents } from '#lists/events';
 import { feeds } from '#lists/feeds';
 import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
@@ -34,7 +35,6 @@ import { addReport } from './report-route.tsx';
 import { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
-import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
@@ -255,12 +255,7 @@ function addPartners(routes: Routes) {
 
 function addAudit(routes: Routes) {
   const { screen } = routes;
-  screen(
-    '/audit',
-    { ...PARTNERS, ...OF_PERIOD },
-    (tx, { query, ...seen }) => readAuditEvents(tx, query, seen),
-    auditEventsScreen,
-  );
+  addList(routes, '/audit', { list: auditEvents, place: 'audit', title: 'Audit', lead: 'events' });
   addList(routes, '/audit/checkpoints', {
     ...{ list: checkpoints, place: 'audit', title: 'Audit', lead: 'checkpoints of the log' },
     Actions: TakeCheckpoint,

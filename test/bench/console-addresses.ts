@@ -119,7 +119,7 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
         `subject=${number}`,
       ],
       ...['from=2026-10-01&to=2026-10-31', 'from=2024-01-01&to=2024-01-31', 'action=ledger.import&to=2024-01-31'],
-      ...after('before', 'events'),
+      ...after('after', 'events'),
     ],
     '/audit/checkpoints': ['kind=daily', 'kind=month'],
     '/reports/coverage': ['as_of=2026-06-30', 'gaps=yes', 'after=200'],
