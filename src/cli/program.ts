@@ -206,7 +206,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   gl: [
     'List journals exported to the general ledger, and the entries of a month',
-    () => [import('./commands/gl.ts'), listIn(import('#lists/entries'), 'entries')],
+    () => [listIn(import('#lists/gl-exports'), 'glExports'), listIn(import('#lists/entries'), 'entries')],
   ],
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   witness: ['Cosign the checkpoints of a log, for auditors', () => [import('./commands/witness.ts')]],

@@ -2,7 +2,6 @@ import { readEInvoice, readPdf } from '#documents/documents.sql';
 import { zipPdfs } from '#documents/zip-pdfs';
 import { refuse } from '#errors/refusals';
 import { readFile } from '#general-ledger/exports.sql';
-import { glListSheet } from '#general-ledger/list';
 import { Shared } from '#http/shared';
 import { access } from '#lists/access';
 import { bankLines } from '#lists/bank-lines';
@@ -13,6 +12,7 @@ import { emails } from '#lists/emails';
 import { entries } from '#lists/entries';
 import { auditEvents } from '#lists/events';
 import { feeds } from '#lists/feeds';
+import { glExports } from '#lists/gl-exports';
 import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
@@ -37,7 +37,7 @@ import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/account
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
-import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
+import { ExportMonth } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { partnerScreen, readPartner, readPartnerInScope } from './screens/partner.tsx';
 import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
@@ -179,7 +179,7 @@ function addPayments(routes: Routes) {
 }
 
 function addReports(routes: Routes) {
-  const { screen, sheets, file } = routes;
+  const { sheets, file } = routes;
   sheets('/reports/position', PARTNERS, async (tx, { context, ...seen }) =>
     positionSheet(await readPosition(tx, context, seen)),
   );
@@ -202,9 +202,10 @@ function addReports(routes: Routes) {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
   });
   const journals: Access = { ...LEDGER, ...OF_PERIOD };
-  screen('/reports/general-ledger', journals, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
-    glListSheet(exports),
-  );
+  addList(routes, '/reports/general-ledger', {
+    ...{ list: glExports, place: 'aging', title: 'General ledger', lead: 'exports by month' },
+    Actions: ExportMonth,
+  });
   addList(routes, '/reports/general-ledger/entries', {
     ...{ list: entries, place: 'aging', title: 'Journal entries', lead: 'a month, with document numbers' },
     tab: '/console/reports/general-ledger',

@@ -4,7 +4,7 @@ import { query, queryingColumn, Transaction } from '#database/transaction';
 import { fieldWords } from '#field-names';
 import { sourceOf } from '#people/audit-events';
 import { capitalized, inWords, names } from '#text';
-import { date, defineList, given, ListQuery, periodGiven, text } from './list.ts';
+import { date, defineList, given, ListQuery, MOST_COUNTED, periodGiven, Sums, text } from './list.ts';
 
 export type ListedEvent = Readonly<{
   event_id: number;
@@ -69,15 +69,30 @@ const readUserIds = queryingColumn<number, { by: string | null }>(
 const readNames = queryingColumn<string, { by: string | null }>(`
   SELECT lower(:by) UNION ALL SELECT commitment FROM personal_texts WHERE lower(text) = lower(:by)`);
 
+type Asked = ListQuery<z.output<typeof filters>>;
+
+const sourceOfEvents = ({ filter: { action } }: Asked) =>
+  action === undefined ? `(SELECT * FROM audit_events e WHERE ${ASKED})` : EVENTS_OF_ACTIONS;
+
+async function parametersOf(tx: Transaction, asked: Asked) {
+  const { scope, after, limit } = asked;
+  const filter = given(filters, asked.filter);
+  const { action, by } = filter;
+  return {
+    ...{ ...filter, ...periodGiven(asked), scope, after, limit, own: OF_ONE_PARTNER },
+    users: by === null ? [] : await readUserIds(tx, { by }),
+    names: by === null ? [] : await readNames(tx, { by }),
+    actions:
+      action === null ? [] : (await readActions(tx)).filter((each) => each === action || each.startsWith(`${action}.`)),
+  };
+}
+
 /**
  * A user limited to some partners sees only events about them and their documents; others can reveal other partners. A
  * user limited to some months sees their events.
  */
-async function readEvents(tx: Transaction, asked: ListQuery<z.output<typeof filters>>): Promise<ListedEvent[]> {
-  const { scope, after, limit } = asked;
-  const filter = given(filters, asked.filter);
-  const { action, by } = filter;
-  return query(
+const readEvents = async (tx: Transaction, asked: Asked): Promise<ListedEvent[]> =>
+  query(
     tx,
     `SELECT e.event_id, to_char(e.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at,
             e.action, personal(e.subject) AS subject,
@@ -88,19 +103,20 @@ async function readEvents(tx: Transaction, asked: ListQuery<z.output<typeof filt
                      AND (:firstMonth::text IS NULL OR d.month BETWEEN :firstMonth AND :lastMonth)) THEN 'document'
                  WHEN :firstMonth::text IS NULL AND EXISTS (
                    SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
-     FROM ${action === null ? `(SELECT * FROM audit_events e WHERE ${ASKED})` : EVENTS_OF_ACTIONS} AS e
+     FROM ${sourceOfEvents(asked)} AS e
      LEFT JOIN users u USING (user_id)
      ORDER BY e.event_id DESC LIMIT :limit`,
-    {
-      ...{ ...filter, ...periodGiven(asked), scope, after, limit, own: OF_ONE_PARTNER },
-      users: by === null ? [] : await readUserIds(tx, { by }),
-      names: by === null ? [] : await readNames(tx, { by }),
-      actions:
-        action === null
-          ? []
-          : (await readActions(tx)).filter((each) => each === action || each.startsWith(`${action}.`)),
-    },
+    await parametersOf(tx, asked),
   );
+
+/** Counts without the subjects and details of events. */
+async function countEvents(tx: Transaction, asked: Asked): Promise<Sums> {
+  const [{ count } = { count: 0 }] = await query<{ count: number }>(
+    tx,
+    `SELECT count(*)::int AS count FROM (SELECT FROM ${sourceOfEvents(asked)} AS e LIMIT :limit) AS counted`,
+    await parametersOf(tx, { ...asked, limit: MOST_COUNTED + 1 }),
+  );
+  return { count: count > MOST_COUNTED ? null : count, totals: [] };
 }
 
 /** A file that a command read is named without its place on the server. */
@@ -154,4 +170,5 @@ export const auditEvents = defineList({
   page: names('what occurred_at about by host details'),
   key: ({ event_id }) => String(event_id),
   read: readEvents,
+  sums: countEvents,
 });

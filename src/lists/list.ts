@@ -24,7 +24,10 @@ export interface Mark {
 }
 
 /** An array of amounts has one amount for each currency. */
-export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
+export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | readonly Download[] | null;
+
+/** A file to download from a page of the console. */
+export type Download = Readonly<{ text: string; page: string }>;
 
 export type Column<Row> = Readonly<{
   /**

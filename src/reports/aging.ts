@@ -303,7 +303,7 @@ export const agingBlocks = (aging: Aging, on: 'page' | 'terminal'): Block[] =>
               row.partner_id === null ? payerName(row) : partnerCell(row.partner_id, payerName(row)),
               ...cells(row, row.partner_id),
             ]),
-          foot: [['total', ...cells(total)]],
+          foot: [['Total', ...cells(total)]],
         },
       };
     }),
