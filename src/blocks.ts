@@ -38,8 +38,6 @@ export type Block = Readonly<{
   versions?: Versions;
   /** Labels with their values. */
   facts?: readonly (readonly [label: string, value: Cell])[];
-  /** A page that lets its reader decide about doubts leaves out the block that only names them. */
-  of?: 'doubts';
 }>;
 
 /** Two versions of a thing, field by field. Null: the version does not have the field. */
@@ -61,13 +59,24 @@ export function versionsOf(
   };
 }
 
+export const partnerCell = (id: string, name: string): Linked => ({
+  ...{ text: name, page: `/console/partners/${encodeURIComponent(id)}` },
+});
+export const documentCell = (number: string): Linked => ({ text: number, page: `/console/invoices/${number}` });
+
 export const isNumber = (heading = '') => heading.startsWith('>');
 
-/** A table as plain text. */
+/** A table as plain text. Several texts of a cell stand below each other. */
 export const tableText = ({ headings, rows, foot = [] }: Table, width?: number) =>
   table(
     headings,
-    [...rows, ...foot].map((row) => row.map(cellText)),
+    [...rows, ...foot].flatMap((row) => {
+      const cells = row.map((cell) =>
+        Array.isArray(cell) ? (cell as Linked[]).map(({ text }) => text) : [cellText(cell)],
+      );
+      const lines = Math.max(...cells.map((each) => each.length));
+      return Array.from({ length: lines }, (_, line) => cells.map((each) => each[line] ?? ''));
+    }),
     width,
   );
 

@@ -60,3 +60,14 @@ export type NamesIn<Text extends string, Found = never> = Text extends `${infer 
 /** Returns the names in texts such as `number status balance`, with their types. */
 export const names = <const Texts extends readonly string[]>(...texts: Texts): NamesIn<Texts[number]>[] =>
   texts.join(' ').split(' ') as NamesIn<Texts[number]>[];
+
+/** The items of a list are separated by semicolons, the fields of an object by commas. */
+export function inWords(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.map(inWords).join('; ') || 'none';
+  if (typeof value !== 'object' || value === null) return String(value ?? '') || 'none';
+  return Object.entries(value)
+    .filter(([, each]) => each !== null)
+    .map(([name, each]) => `${name.replaceAll('_', ' ')} ${inWords(each)}`)
+    .join(', ');
+}

@@ -35,7 +35,6 @@ const COMMANDS_BY_HAND: Exceptions = {
 /** Commands with a sheet that is no list. */
 const SHEETS_BY_HAND: Exceptions = {
   'cli/commands/close.ts': 'a comparison of two months',
-  'cli/commands/gl.ts': 'its sheet has a row for each currency of an export',
   'cli/commands/opening.ts': 'an opening is shown with its items',
   'cli/commands/payment/exceptions.ts': 'its table for people is a paragraph for each exception',
   'cli/commands/reconcile.ts': 'a report of a month',

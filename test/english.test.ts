@@ -37,7 +37,6 @@ const RIGHT: Readonly<Record<string, string>> = {
   'src/console/screens/queue.tsx: nobody': 'a value in addresses',
   'src/database/cluster.ts: nobody': 'a user of the system',
   'src/findings/payments.ts: told': 'the name of a file',
-  'src/cli/commands/report/aging.ts: of which': 'the heading of a column',
   'src/payments/remind.sql.ts: told': 'a name in SQL',
   'src/reports/status-text.ts: told': 'the name of a file',
   'src/splits/payouts.sql.ts: told': 'a name in SQL',

@@ -34,6 +34,7 @@ import { ApprovalRule } from '#config/settings';
 import { todayOf } from '#config/today';
 import { Database } from '#database/database';
 import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
 import { NameOf } from '#field-names';
 import { Amount } from '#money';
 import { Reporter } from '#month-end/month-end';
@@ -54,7 +55,7 @@ export type ActionContext = ActorContext &
     /** This is set in a preview, whose transaction is rolled back. */
     undone?: true | undefined;
     /**
-     * This is set in a command's dry run, which also shows what is not possible yet, such as closing the current month.
+     * This is set in a dry run or the console's preview, which also shows what is not possible yet, such as closing the current month.
      */
     forecast?: boolean | undefined;
   }>;
@@ -94,6 +95,8 @@ export type Report<Json = unknown> = Readonly<{
   blocks?: readonly Block[];
   /** In a preview, what the confirming button says, such as `Void INV-2026-000012`. Default: the action's title. */
   button?: string;
+  /** In a preview, why the action would be refused now. */
+  refusal?: Refusal | undefined;
   /** Possible next steps; `Undo` comes first. The command line prints commands, and the console shows buttons. */
   remedies?: readonly Remedy[];
   /** Further remarks, such as which e-mails were sent. */

@@ -1,5 +1,5 @@
 import { Block } from '#blocks';
-import { decisionFor } from '#close/close';
+import { decisionFor, planClose } from '#close/close';
 import { closeAnyway, describeDoubt, FeedDecision, Feeds, isUndecided } from '#close/feeds';
 import {
   MonthFacts,
@@ -17,7 +17,7 @@ import { Transaction } from '#database/transaction';
 import { ForeseenHold } from '#delivery/foresee';
 import { documentJson } from '#documents/document';
 import { DocumentRow, readDocuments } from '#documents/documents.sql';
-import { refuse } from '#errors/refusals';
+import { Refusal, refuse } from '#errors/refusals';
 import { failpoint } from '#failpoint';
 import { fieldName } from '#field-names';
 import { CheckpointOf, readCheckpointsOf } from '#log/closing.sql';
@@ -52,6 +52,8 @@ type CloseOutcome = Readonly<{
   failure?: unknown;
   /** This is set if all months were closed in one transaction. */
   together?: true;
+  /** Why a close would refuse what a forecast shows. */
+  refusal?: Refusal | undefined;
 }>;
 
 export const monthClose = defineAction({
@@ -81,7 +83,8 @@ export const monthClose = defineAction({
   subject: ({ month }) => month ?? 'due months',
   async perform(tx, context, input): Promise<CloseOutcome> {
     const { forecast, undone = false } = context;
-    return { ...(await closeTogether(tx, context, { ...input, forecast, preview: undone })), together: true };
+    const refusal = forecast ? await refusalOf(tx, context, input) : undefined;
+    return { ...(await closeTogether(tx, context, { ...input, forecast, preview: undone })), together: true, refusal };
   },
   async run({ database, permitted, deliver, reporter, ...context }, input): Promise<CloseOutcome> {
     if (deliver) await database.reading(refuseWhilePaused);
@@ -140,6 +143,16 @@ export const monthClose = defineAction({
     preview ? reportPreview(tx, context, input, result) : reportClosed(tx, input, result.months),
 });
 
+async function refusalOf(tx: Transaction, context: ActionContext, input: CloseInput) {
+  try {
+    await planClose(tx, context, { ...input, preview: true });
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown;
+    throw thrown;
+  }
+}
+
 /**
  * The names of the totals of a month's documents, one for each kind. The currency is appended, as in `invoices in USD`.
  */
@@ -182,7 +195,7 @@ async function reportPreview(
   tx: Transaction,
   context: ActionContext,
   input: CloseInput,
-  { months: closed, feeds = [] }: CloseOutcome,
+  { months: closed, feeds = [], refusal }: CloseOutcome,
 ): Promise<Report> {
   const { foreseeHolds } = await import('#delivery/foresee');
   const documents = await readDocuments(tx, { months: closed });
@@ -195,6 +208,7 @@ async function reportPreview(
   const doubted = feeds.filter(({ doubts, empty }) => empty || doubts.length > 0);
   const sending = documents.length - holds.length;
   return {
+    refusal,
     remedies: doubted.filter((each) => isUndecided(each, decisionFor(each, input))).map(closeAnyway),
     json: {
       months: months.map((facts) => monthJson(facts, 'preview')),
@@ -332,7 +346,6 @@ function doubtsBlock(feeds: Feeds, decision: FeedDecision): Block {
   const { month, doubts, empty } = feeds;
   const stops = doubts.some((each) => each.stops);
   return {
-    of: 'doubts',
     title: `In doubt about ${monthName(month)}`,
     tone: 'warn',
     lines: [

@@ -65,10 +65,11 @@ export async function reportOf<Input, Result, Followed, Json>(
   done: ActionOutcome<Input, Result, Followed>,
 ): Promise<FullReport<Json>> {
   const report = await action.report(done, context, tx);
-  const { text, blocks = [] } = report;
-  const named = (words: string) => inNames(words, (context.namesOf ?? namesOf)(action));
+  const { text, blocks = [], refusal } = report;
+  const nameOf = (context.namesOf ?? namesOf)(action);
+  const named = (words: string) => inNames(words, nameOf);
   const full = blocks.length === 0 ? text : `${text}\n\n${blocksText(blocks, context.width)}`;
-  return { ...report, sentences: named(text), text: named(full) };
+  return { ...report, refusal: refusal?.named(nameOf), sentences: named(text), text: named(full) };
 }
 
 /** A report whose text contains its blocks. */

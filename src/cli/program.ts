@@ -135,13 +135,13 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     'Show a report: position, aging, roll-forward, account statement, trial balance, close, coverage, tax, unearned sales, access',
     () => [
       import('./commands/report/position.ts'),
-      import('./commands/report/aging.ts'),
+      reportIn(import('#lists/reports'), 'aging'),
       import('./commands/report/statement.ts'),
       reportIn(import('#lists/reports'), 'trialBalance'),
       reportIn(import('#lists/reports'), 'unearned'),
       reportIn(import('#lists/reports'), 'bankReconciliation'),
       reportIn(import('#lists/reports'), 'closeReport'),
-      import('./commands/report/coverage.ts'),
+      reportIn(import('#lists/reports'), 'coverage'),
       reportIn(import('#lists/reports'), 'tax'),
       listIn(import('#lists/roll-forward'), 'rollForward'),
       listIn(import('#lists/movements'), 'movements'),
@@ -197,6 +197,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       listIn(import('#lists/webhooks'), 'webhooks'),
     ],
   ],
+  audit: ['List audit events', () => [listIn(import('#lists/events'), 'auditEvents')]],
   security: ['List refused callers and access changes', () => [listIn(import('#lists/security'), 'securityEvents')]],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
   export: [
@@ -205,7 +206,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   gl: [
     'List journals exported to the general ledger, and the entries of a month',
-    () => [import('./commands/gl.ts'), listIn(import('#lists/entries'), 'entries')],
+    () => [listIn(import('#lists/gl-exports'), 'glExports'), listIn(import('#lists/entries'), 'entries')],
   ],
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   witness: ['Cosign the checkpoints of a log, for auditors', () => [import('./commands/witness.ts')]],

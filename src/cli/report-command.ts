@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { namesOf } from '#actions/command';
 import { readFields } from '#actions/fields';
+import { withPartnerIds } from '#actions/partner-names';
 import { todayOf } from '#config/today';
 import { EXIT } from '#errors/refusals';
 import { Report, reportText } from '#lists/report';
@@ -20,7 +21,6 @@ export type Shown = Readonly<{
   attention?: boolean;
   /** The books of the report's day. Tables and spreadsheets have no place for a note on them. */
   day?: BooksOfDay;
-  note?: string | undefined;
 }>;
 
 export const reportCommand = async (loading: Promise<Report>): Promise<{ readonly define: Definition }> => {
@@ -34,7 +34,9 @@ export const reportCommand = async (loading: Promise<Report>): Promise<{ readonl
         const given = givenTo(fields, { values, options: values.at(-1) as object }, words);
         const asked = withContents(fields, readFields(fields, given, namesOf({ input: fields, command: words })));
         const seen = { today: todayOf(context), scope: null, period: null };
-        const found = await context.database.reading((tx) => report.read(tx, asked, seen));
+        const found = await context.database.reading(async (tx) =>
+          report.read(tx, await withPartnerIds(tx, fields, asked, null), seen),
+        );
         return {
           json: report.json ? report.json(found) : found,
           sheet: () => report.sheet(found),
@@ -56,10 +58,9 @@ export function showing<Given extends unknown[]>(
 ) {
   const show = async (context: CommandContext, ...given: Given) => {
     const options = given.at(-1) as PresentOptions;
-    const { json, sheet, text, attention = false, day, note } = await read(context, ...given);
+    const { json, sheet, text, attention = false, day } = await read(context, ...given);
     await present(context, `report ${command.name()}`, options, json, sheet, text);
-    const notes = [...(day && options.format !== undefined ? preliminaryNote(day) : []), ...(note ? [note] : [])];
-    for (const each of notes) context.output.note(each);
+    if (day && options.format !== undefined) for (const note of preliminaryNote(day)) context.output.note(note);
     return attention ? EXIT.attention : EXIT.done;
   };
   command

@@ -117,6 +117,7 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
   const form = withSection(sent);
   const given = inputOfForm(action.input, form, action.forms !== undefined);
   const { database } = visit.context;
+  const forecasting = { ...visit.context, forecast: true };
   const asked = { action, reader: visit.reader, form, partners: new Map(), sales: [] };
   // Only a form suggests partners and shows its sales.
   const formAgain = async (refusal?: Refusal) => {
@@ -132,11 +133,11 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
       return { screen: actionForm(anew, refuse('argument_invalid', FORM_OUTDATED)), status: 409 };
     }
     input = await readNamed(visit.context, action, given);
-    if (step !== 'confirm') return { screen: actionPreview(asked, await previewAction(visit.context, action, input)) };
+    if (step !== 'confirm') return { screen: actionPreview(asked, await previewAction(forecasting, action, input)) };
     const report = await confirmed(action, visit, input, form.get('shown') ?? '');
     if (report !== undefined) return doneOf(action, visit, report, input);
     // The effect changed after the user saw it.
-    return { screen: actionPreview(asked, await previewAction(visit.context, action, input), true), status: 409 };
+    return { screen: actionPreview(asked, await previewAction(forecasting, action, input), true), status: 409 };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
     if (thrown.code === 'approval_needed') {

@@ -1,8 +1,9 @@
 import { fieldWords } from '#field-names';
+import { sourceOf } from '#people/audit-events';
 import { ChangeEvent } from '#people/audit-events.sql';
 import { FieldChange } from '#people/field-changes';
-import { plural } from '#text';
-import { Instant, inWords, sourceOf } from './kit.tsx';
+import { inWords, plural } from '#text';
+import { Instant } from './kit.tsx';
 
 /** More changed fields, as in a first import, are collapsed. */
 const UNFOLDED = 6;

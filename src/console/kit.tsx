@@ -382,18 +382,3 @@ export const inOneLine = (text: string): ComponentChildren[] =>
   text
     .split(/\b([A-Z]{1,10}-\d{4}-\d{4,})\b/)
     .map((part, at) => (at % 2 === 1 ? <span class="number">{part}</span> : part));
-
-/** The items of a list are separated by semicolons, the fields of an object by commas. */
-export function inWords(value: unknown): string {
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (Array.isArray(value)) return value.map(inWords).join('; ') || 'none';
-  if (typeof value !== 'object' || value === null) return String(value ?? '') || 'none';
-  return Object.entries(value)
-    .filter(([, each]) => each !== null)
-    .map(([name, each]) => `${name.replaceAll('_', ' ')} ${inWords(each)}`)
-    .join(', ');
-}
-
-/** Where an event came from. It names one that no user is known of. */
-export const sourceOf = ({ via }: { readonly via: string }) =>
-  via === 'command' ? 'command line' : via === 'job' ? 'scheduled job' : via === 'http' ? 'server' : via;

@@ -1,32 +1,19 @@
 /** The page and files of a list of `lists/`, for the console and the partner's place. */
-import { ComponentChildren } from 'preact';
 import { Field, fieldsOf, inputOfForm, readFields } from '#actions/fields';
 import { ACTIONS } from '#actions/loaded';
 import { withPartnerIds } from '#actions/partner-names';
 import { Transaction } from '#database/transaction';
 import { refuse } from '#errors/refusals';
-import {
-  cellOf,
-  columnOf,
-  Column as Described,
-  isShown,
-  Link,
-  List,
-  ListQuery,
-  MOST_COUNTED,
-  readSums,
-  Sums,
-  sheetOf,
-  Value,
-} from '#lists/list';
+import { columnOf, isShown, Link, List, ListQuery, MOST_COUNTED, readSums, Sums, sheetOf } from '#lists/list';
 import { Installation } from '#people/audit-events';
 import { Period, Scope } from '#people/scope';
 import { ToDo } from '#remedy';
-import { Amount, capitalized, plural } from '#values';
+import { capitalized, plural } from '#values';
 import { ActionLink, actionHref, MoreActions, mayDo, Seer } from './action-link.tsx';
 import { FilterInput } from './filter-input.tsx';
-import { addressOf, Card, Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
+import { addressOf, Card, Column, DataTable, Downloads, Go, Money, Pager } from './kit.tsx';
 import { labelsOf } from './labels.ts';
+import { Cell } from './list-cell.tsx';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
 import { PartnerNames, Partners, readPartnersFor } from './partner-names.tsx';
 
@@ -421,68 +408,4 @@ function Tick({
   if (ticks === undefined || value === null) return null;
   const [name, checked] = [singly ? `${TICK}${value}` : ticks.field, ticked.includes(value)];
   return <input type="checkbox" class="tick" aria-label={`Select ${value}`} {...{ name, value, checked }} />;
-}
-
-type CellProps = Pick<ListProps, 'hrefOf'> &
-  Readonly<{
-    list: List;
-    name: string;
-    column: Described<unknown>;
-    row: unknown;
-    today: string;
-    isFirst: boolean;
-  }>;
-
-function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
-  const value = cellOf(list, name, row, today);
-  if (value === null || value === '' || (Array.isArray(value) && value.length === 0)) return null;
-  const link = column.to?.(row);
-  if (value instanceof Amount) {
-    const money = { amount: value.toString(), currency: value.currency, bare: column.bare };
-    const shown = column.look === 'quiet' && link == null ? <Quiet {...money} /> : <Money {...money} />;
-    return link == null ? shown : <a href={hrefOf(...link)}>{shown}</a>;
-  }
-  if (isAmounts(value)) {
-    return (
-      <span class="lines">
-        {value.map((each) => (
-          <span class="line">
-            <Money amount={each.toString()} currency={each.currency} />
-          </span>
-        ))}
-      </span>
-    );
-  }
-  const shown =
-    typeof value === 'object' ? <Marks marks={value} /> : <Looking look={column.look}>{inTime(value, column)}</Looking>;
-  return link == null ? (
-    shown
-  ) : (
-    <a
-      class={isFirst ? rowClass(String(value)) : NUMBER.test(String(value)) ? 'number' : undefined}
-      href={hrefOf(...link)}
-    >
-      {shown}
-    </a>
-  );
-}
-
-const NUMBER = /^[A-Z]+-\d{4}-\d+$/;
-
-/** A document number stays on one line, whereas names may wrap. */
-export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 'row number');
-
-const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;
-
-const LOOKS = { soft: 'soft', quiet: 'quiet', wrap: 'soft wrap', line: 'number', id: 'soft id' } as const;
-
-function Looking({ look, children }: { look: Described<unknown>['look']; children: ComponentChildren }) {
-  if (look === 'hash') return <code class="hash">{children}</code>;
-  return look === undefined ? children : <span class={LOOKS[look]}>{children}</span>;
-}
-
-function inTime(value: string | number, { type }: Described<unknown>): ComponentChildren {
-  if (type === 'instant') return <Instant at={String(value)} />;
-  if (type !== 'date' && type !== 'month') return value;
-  return <span class="number">{String(value).slice(0, 10)}</span>;
 }

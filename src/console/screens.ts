@@ -2,7 +2,6 @@ import { readEInvoice, readPdf } from '#documents/documents.sql';
 import { zipPdfs } from '#documents/zip-pdfs';
 import { refuse } from '#errors/refusals';
 import { readFile } from '#general-ledger/exports.sql';
-import { glListSheet } from '#general-ledger/list';
 import { Shared } from '#http/shared';
 import { access } from '#lists/access';
 import { bankLines } from '#lists/bank-lines';
@@ -11,12 +10,14 @@ import { checkpoints } from '#lists/checkpoints';
 import { clients } from '#lists/clients';
 import { emails } from '#lists/emails';
 import { entries } from '#lists/entries';
+import { auditEvents } from '#lists/events';
 import { feeds } from '#lists/feeds';
+import { glExports } from '#lists/gl-exports';
 import { invoices } from '#lists/invoices';
 import { movements } from '#lists/movements';
 import { partners } from '#lists/partners';
 import { payments } from '#lists/payments';
-import { bankReconciliation, closeReport, tax, trialBalance, unearned } from '#lists/reports';
+import { aging, bankReconciliation, closeReport, coverage, tax, trialBalance, unearned } from '#lists/reports';
 import { reserve } from '#lists/reserve';
 import { rollForward } from '#lists/roll-forward';
 import { rows } from '#lists/rows';
@@ -33,14 +34,10 @@ import { textAsked } from './parameters.ts';
 import { addReport } from './report-route.tsx';
 import { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
-import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
-import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
-import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
-import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
-import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
+import { ExportMonth } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { partnerScreen, readPartner, readPartnerInScope } from './screens/partner.tsx';
 import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
@@ -60,8 +57,6 @@ import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readToday, todayScreen } from './screens/today.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
-/** One at a time, because a preview takes the ledger's lock as a close does. */
-const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 const OF_PERIOD = { ofPeriod: true } as const;
 const DOCUMENT: Access = { ...PARTNERS, ...OF_PERIOD };
@@ -140,15 +135,6 @@ function addClose({ screen }: Routes) {
       closeScreen,
     );
   }
-  screen(
-    '/close/:month/preview',
-    CLOSING,
-    (tx, { context, query, params: { month = '' }, request }) => {
-      if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
-      return readClosePreview(tx, context, month, query);
-    },
-    closePreviewScreen,
-  );
 }
 
 function addPayments(routes: Routes) {
@@ -193,13 +179,10 @@ function addPayments(routes: Routes) {
 }
 
 function addReports(routes: Routes) {
-  const { screen, sheets, file } = routes;
+  const { sheets, file } = routes;
   sheets('/reports/position', PARTNERS, async (tx, { context, ...seen }) =>
     positionSheet(await readPosition(tx, context, seen)),
   );
-  screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
-  screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
-  sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
   addList(routes, '/reports/roll-forward', {
     ...{ list: rollForward, place: 'aging', title: 'Roll-forward', lead: 'what partners owe, month by month' },
   });
@@ -212,14 +195,17 @@ function addReports(routes: Routes) {
     lead: ({ as_of }) =>
       `open invoices by days overdue as of ${as_of}; post the total of one grouping, always the same`,
   });
-  for (const report of [trialBalance, tax, unearned, bankReconciliation, closeReport]) addReport(routes, report);
+  addReport(routes, aging, '/aging');
+  for (const report of [coverage, trialBalance, tax, unearned, bankReconciliation, closeReport])
+    addReport(routes, report);
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
   });
   const journals: Access = { ...LEDGER, ...OF_PERIOD };
-  screen('/reports/general-ledger', journals, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
-    glListSheet(exports),
-  );
+  addList(routes, '/reports/general-ledger', {
+    ...{ list: glExports, place: 'aging', title: 'General ledger', lead: 'exports by month' },
+    Actions: ExportMonth,
+  });
   addList(routes, '/reports/general-ledger/entries', {
     ...{ list: entries, place: 'aging', title: 'Journal entries', lead: 'a month, with document numbers' },
     tab: '/console/reports/general-ledger',
@@ -270,12 +256,7 @@ function addPartners(routes: Routes) {
 
 function addAudit(routes: Routes) {
   const { screen } = routes;
-  screen(
-    '/audit',
-    { ...PARTNERS, ...OF_PERIOD },
-    (tx, { query, ...seen }) => readAuditEvents(tx, query, seen),
-    auditEventsScreen,
-  );
+  addList(routes, '/audit', { list: auditEvents, place: 'audit', title: 'Audit', lead: 'events' });
   addList(routes, '/audit/checkpoints', {
     ...{ list: checkpoints, place: 'audit', title: 'Audit', lead: 'checkpoints of the log' },
     Actions: TakeCheckpoint,

@@ -24,7 +24,10 @@ export interface Mark {
 }
 
 /** An array of amounts has one amount for each currency. */
-export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
+export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | readonly Download[] | null;
+
+/** A file to download from a page of the console. */
+export type Download = Readonly<{ text: string; page: string }>;
 
 export type Column<Row> = Readonly<{
   /**
@@ -43,10 +46,10 @@ export type Column<Row> = Readonly<{
   to?(row: Row): Link | null;
   /**
    * `soft`: a paler color. `quiet`: zero is shown as a dash on pages, and as nothing in a terminal. `wrap`: a text in a
-   * wide column. `line`: a text that does not break. `id`: an identifier, which may break at any character. `hash`: a
-   * hash, in two short lines.
+   * wide column. `fold`: pages show the beginning of a long text, which opens. `line`: a text that does not break. `id`:
+   * an identifier, which may break at any character. `hash`: a hash, in two short lines.
    */
-  look?: 'soft' | 'quiet' | 'wrap' | 'line' | 'id' | 'hash';
+  look?: 'soft' | 'quiet' | 'wrap' | 'fold' | 'line' | 'id' | 'hash';
   /**
    * For terminals. `cut` shortens the column if the table is too wide. `width` is the narrowest terminal that shows the
    * column. `unlessSame` hides the column if all rows have the same value.

@@ -36,7 +36,8 @@ export type Report<Asked = unknown, Found = unknown> = Readonly<{
   inForce(found: NoInfer<Found>): Readonly<Record<string, string>>;
   /** After the title: `as of 31 July 2026`. */
   lead(found: NoInfer<Found>): string;
-  blocks(found: NoInfer<Found>): readonly Block[];
+  /** The terminal has room for narrower tables than a page. */
+  blocks(found: NoInfer<Found>, on: 'page' | 'terminal'): readonly Block[];
   /** Instead of blocks, if there are none. */
   nothing: string;
   verdict(found: NoInfer<Found>): Verdict;
@@ -52,7 +53,7 @@ export const defineReport = <Asked, Found>(report: Report<Asked, Found>): Report
 
 /** The report as plain text. If a width is given, the tables are shortened to fit. */
 export function reportText<Asked, Found>(report: Report<Asked, Found>, found: Found, width?: number) {
-  const blocks = report.blocks(found);
+  const blocks = report.blocks(found, 'terminal');
   const { text } = report.verdict(found);
   const parts = [
     [`${report.title} ${report.lead(found)}`, ...(report.day ? preliminaryNote(report.day(found)) : [])].join('\n'),

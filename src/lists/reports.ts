@@ -1,8 +1,17 @@
-/** The reports of the ledger that are not lists: trial balance, tax, unearned sales, bank reconciliation. */
+/** The reports of the ledger that are not lists. */
 import { z } from 'zod';
 import { refuse, refuseField } from '#errors/refusals';
 import { fieldName } from '#field-names';
 import { isInPeriod, isInScope, Period, Scope } from '#people/scope';
+import {
+  agingBlocks,
+  agingDocumentsBlock,
+  agingDocumentsSheet,
+  agingSheet,
+  differencesBlocks,
+  LISTED,
+  readAging,
+} from '#reports/aging';
 import { readPresentDay } from '#reports/balances.sql';
 import {
   bankReconciliationBlocks,
@@ -12,6 +21,7 @@ import {
 } from '#reports/bank-reconciliation';
 import { CloseReport, readCloseReport } from '#reports/close';
 import { closeBlocks } from '#reports/close-text';
+import { coverageBlocks, coverageSheet, readCoverage } from '#reports/coverage';
 import { readClosedMonths } from '#reports/coverage.sql';
 import { refuseFutureDay } from '#reports/future-day';
 import { closeSheet, trialBalanceSheet } from '#reports/sheets';
@@ -20,13 +30,75 @@ import { TAX_BASES } from '#reports/tax.sql';
 import { readTrialBalance, trialBlocks } from '#reports/trial-balance';
 import { readUnearned, unearnedBlocks, unearnedSheet } from '#reports/unearned';
 import { dateName, lastDay, Month, monthName, plural } from '#values';
-import { choice, date, defineReport, flag, month, text, Verdict } from './report.ts';
+import { choice, date, defineReport, flag, month, partner, text, Verdict } from './report.ts';
 
 const as_of = date('As of', 'As of the end of this day. Default: now.').optional();
 const onDay = (as_of: string) => `as of ${dateName(as_of)}`;
 const tied = ({ ties }: { readonly ties: boolean }): Verdict => ({
   good: ties,
   text: ties ? 'ties to the journal' : 'does not tie to the journal: verify the ledger',
+});
+
+export const aging = defineReport({
+  command: 'aging',
+  summary: 'Show open receivables by days overdue; exit 4 if they do not tie to the journal',
+  title: 'Aging',
+  asked: z.strictObject({
+    as_of,
+    partner: partner('Only documents of this partner, one by one.', { value: 'id' }).optional(),
+    currency: text('Currency', 'Only documents in this currency, one by one.').optional(),
+    bucket: choice('Age', 'Only documents of this age, one by one.', LISTED).optional(),
+    detail: flag('By document', 'List the open documents, longest overdue first.').optional(),
+  }),
+  async read(tx, { as_of: asOf, partner: of, currency, bucket, detail }, { today, scope }) {
+    await refuseFutureDay(tx, asOf, today);
+    const found = await readAging(tx, { asOf, today, scope });
+    const documents = found.documents.filter(
+      (each) =>
+        (of === undefined || each.partner_id === of) &&
+        (currency === undefined || each.currency === currency) &&
+        (bucket === undefined || (each.bucket ?? 'credit') === bucket),
+    );
+    return { found: { ...found, documents }, detail: (detail ?? of ?? currency ?? bucket) !== undefined };
+  },
+  inForce: ({ found: { as_of } }) => ({ as_of }),
+  lead: ({ found: { as_of } }) => onDay(as_of),
+  blocks: ({ found, detail }, on) => [
+    ...differencesBlocks(found),
+    ...(!detail ? agingBlocks(found, on) : found.documents.length === 0 ? [] : [agingDocumentsBlock(found)]),
+  ],
+  nothing: 'Nothing is open on this day.',
+  verdict: ({ found }) => tied(found),
+  day: ({ found }) => found,
+  json: ({ found }) => found,
+  sheet: ({ found, detail }) => (detail ? agingDocumentsSheet(found) : agingSheet(found)),
+});
+
+export const coverage = defineReport({
+  command: 'coverage',
+  summary: 'List documents by partner and closed month; exit 4 if rows have no document',
+  title: 'Coverage',
+  asked: z.strictObject({
+    as_of: date('Closed by', 'Only months closed by that date.').optional(),
+    gaps: flag('With a gap', 'Only partners with a gap.').optional(),
+  }),
+  async read(tx, { as_of: asOf, gaps }, { today, scope }) {
+    await refuseFutureDay(tx, asOf, today);
+    const { partners, ...found } = await readCoverage(tx, { asOf, scope });
+    const isGap = ({ state }: { readonly state: string }) => state === 'gap';
+    return { ...found, partners: gaps ? partners.filter(({ cells }) => cells.some(isGap)) : partners };
+  },
+  inForce: () => ({}),
+  lead: ({ months }) => (months.length === 0 ? 'before the first close' : `${months[0]} to ${months.at(-1)}`),
+  blocks: (found, on) => coverageBlocks(found, on === 'page' ? 13 : 3),
+  nothing: 'No partner has closed months.',
+  verdict: ({ gaps, books_open: open }) => ({
+    good: gaps === 0,
+    text:
+      (gaps === 0 ? 'no gaps' : `${plural(gaps, 'gap')}: rows of a closed month without a document`) +
+      (open.length === 0 ? '' : `; books open: ${open.join(', ')}`),
+  }),
+  sheet: coverageSheet,
 });
 
 export const trialBalance = defineReport({

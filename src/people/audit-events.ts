@@ -63,3 +63,7 @@ export async function recordEvents(tx: Transaction, actor: Actor, events: readon
   const rows = await insertEvents(tx, { claimedBy, osUser, host, via, userId, events: JSON.stringify(events) });
   return rows.map(({ event_id }) => event_id);
 }
+
+/** Where an event came from. It names one that no user is known of. */
+export const sourceOf = ({ via }: { readonly via: string }) =>
+  via === 'command' ? 'command line' : via === 'job' ? 'scheduled job' : via === 'http' ? 'server' : via;

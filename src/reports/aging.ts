@@ -3,10 +3,12 @@
  * deducted only in `net`. The total of the aging must equal three accounts of the journal. An aging as of today must
  * also equal the documents' balances.
  */
+import { Block, Cell, documentCell, partnerCell } from '#blocks';
 import { Transaction } from '#database/transaction';
 import { readPartnerNames } from '#partners/partners.sql';
 import { Scope } from '#people/scope';
-import { Amount, daysBetween, isZero } from '#values';
+import { columnsOf, Sheet } from '#sheet';
+import { Amount, daysBetween, groupThousands, isZero, plural } from '#values';
 import { readPresentDay, readTiedBalances, TiedBalance } from './balances.sql.ts';
 import { OpenItem, readOpenItems, readOtherBalances, readUnappliedCash, UnappliedCash } from './open-items.sql.ts';
 import { BooksOfDay, readBooksOfDay } from './preliminary.ts';
@@ -247,11 +249,11 @@ function tiesOf(currency: string, partners: readonly Sums[], journal: readonly T
   });
 }
 
-export const payerName = ({ partner_id, partner_name }: { partner_id: string | null; partner_name?: string | null }) =>
+const payerName = ({ partner_id, partner_name }: { partner_id: string | null; partner_name?: string | null }) =>
   partner_name ?? partner_id ?? '(payer unknown)';
 
 /** Why the aging does not tie to the journal. */
-export const differencesOf = ({ tie, documents_differ }: Aging): string[] => [
+const differencesOf = ({ tie, documents_differ }: Aging): string[] => [
   ...tie.flatMap(({ account, currency, differences }) =>
     differences.map(
       (each) =>
@@ -260,3 +262,89 @@ export const differencesOf = ({ tie, documents_differ }: Aging): string[] => [
   ),
   ...documents_differ.map((each) => `${each.number}: ${each.open_items} recomputed, ${each.balance} shown`),
 ];
+
+/** The parts of the aging that are documents. */
+export const LISTED = [...BUCKETS, 'credit'] as const;
+export type Listed = (typeof LISTED)[number];
+
+const HEADINGS = {
+  ...{ not_due: 'not due', days_1_30: '1–30 days', days_31_60: '31–60', days_61_90: '61–90', over_90: 'over 90' },
+  ...{ open: 'open invoices', disputed: 'disputed', credit: 'credit', unapplied: 'unapplied', net: 'net' },
+} as const;
+type Sum = keyof typeof HEADINGS;
+
+const TABLES: Readonly<Record<'page' | 'terminal', readonly (readonly [title: string, columns: readonly Sum[]])[]>> = {
+  page: [['Days overdue', [...BUCKETS, 'credit', 'unapplied', 'net']]],
+  terminal: [
+    ['Days overdue', BUCKETS],
+    ['Balance', ['open', 'disputed', 'credit', 'unapplied', 'net']],
+  ],
+};
+
+/** The partners of each currency. An amount leads to its documents. */
+export const agingBlocks = (aging: Aging, on: 'page' | 'terminal'): Block[] =>
+  aging.totals.flatMap((total) =>
+    TABLES[on].map(([title, columns]): Block => {
+      const { currency } = total;
+      const cells = (row: Columns<string>, partner?: string | null): Cell[] =>
+        columns.map((name) => {
+          const text = isZero(row[name]) ? '' : groupThousands(row[name]);
+          if (text === '' || partner === null || !(LISTED as readonly Sum[]).includes(name)) return text;
+          const asked = { as_of: aging.as_of, ...(partner && { partner }), currency, bucket: name };
+          return { text, page: `/console/aging?${new URLSearchParams(asked)}` };
+        });
+      return {
+        title: `${title} in ${currency}`,
+        table: {
+          headings: ['~partner', ...columns.map((name) => `>${HEADINGS[name]}`)],
+          rows: aging.partners
+            .filter((row) => row.currency === currency && columns.some((name) => !isZero(row[name])))
+            .map((row) => [
+              row.partner_id === null ? payerName(row) : partnerCell(row.partner_id, payerName(row)),
+              ...cells(row, row.partner_id),
+            ]),
+          foot: [['Total', ...cells(total)]],
+        },
+      };
+    }),
+  );
+
+/** Longest overdue first. */
+export const agingDocumentsBlock = ({ documents }: Pick<Aging, 'documents'>): Block => ({
+  title: plural(documents.length, 'open document'),
+  table: {
+    headings: ['number', '~partner', 'due', '>days late', '>disputed', '>balance'],
+    rows: documents
+      .toSorted((one, other) => (other.days_due ?? 0) - (one.days_due ?? 0))
+      .map(({ document, number, partner_id, partner_name, due_on, days_due, disputed, balance, currency }) => [
+        ...[documentCell(number), partnerCell(partner_id, partner_name), due_on ?? 'credit'],
+        ...[Math.max(0, days_due ?? 0) || null, isZero(disputed) ? null : groupThousands(disputed)],
+        Amount.of(document === 'credit_note' ? `-${balance}` : balance, currency),
+      ]),
+  },
+});
+
+/** The differences of an aging that does not tie to the journal. */
+export const differencesBlocks = (aging: Aging): Block[] =>
+  aging.ties
+    ? []
+    : [{ title: 'Do not rely on these figures: verify the ledger', tone: 'warn', lines: differencesOf(aging) }];
+
+export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
+  name: 'Aging',
+  columns: {
+    ...columnsOf('partner_id partner_name currency'),
+    ...Object.fromEntries(BUCKETS.map((name) => [name, 'amount' as const])),
+    ...columnsOf('open:amount disputed:amount credit:amount unapplied:amount net:amount'),
+  },
+  rows: partners,
+});
+
+export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sheet => ({
+  name: 'Aging by document',
+  columns: {
+    ...columnsOf('partner_id partner_name number document currency issued_on:date due_on:date days_due:count'),
+    ...columnsOf('bucket balance:amount disputed:amount'),
+  },
+  rows: documents,
+});

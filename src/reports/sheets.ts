@@ -3,43 +3,14 @@ import { Month } from '#month';
 import { columnsOf, Sheet } from '#sheet';
 import { ReconciliationException } from '#splits/reconcile-month';
 import { AccountStatement, CurrencyAccount } from './account-statement.ts';
-import { Aging, BUCKETS } from './aging.ts';
 import { CloseReport } from './close.ts';
 import { whyChanged } from './close-text.ts';
-import { Coverage } from './coverage.ts';
 import { TrialBalance } from './trial-balance.ts';
-
-export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
-  name: 'Aging',
-  columns: {
-    ...columnsOf('partner_id partner_name currency'),
-    ...Object.fromEntries(BUCKETS.map((name) => [name, 'amount' as const])),
-    ...columnsOf('open:amount disputed:amount credit:amount unapplied:amount net:amount'),
-  },
-  rows: partners.map((row) => ({ ...row })),
-});
-
-export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sheet => ({
-  name: 'Aging by document',
-  columns: {
-    ...columnsOf('partner_id partner_name number document currency issued_on:date due_on:date days_due:count'),
-    ...columnsOf('bucket balance:amount disputed:amount'),
-  },
-  rows: documents.map((row) => ({ ...row })),
-});
 
 export const trialBalanceSheet = ({ accounts }: TrialBalance): Sheet => ({
   name: 'Trial balance',
   columns: columnsOf('account currency debit:amount credit:amount'),
   rows: accounts.map((row) => ({ ...row })),
-});
-
-export const coverageSheet = ({ partners }: Coverage): Sheet => ({
-  name: 'Coverage',
-  columns: columnsOf('partner_id month state documents entries:count'),
-  rows: partners.flatMap(({ partner_id, cells }) =>
-    cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
-  ),
 });
 
 export const closeSheet = (report: Pick<CloseReport, 'partners'> | undefined): Sheet => ({

@@ -105,8 +105,7 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
       ...after('after', 'payments'),
     ],
     '/queue': ['receipts', 'e-mails', 'documents', 'disputes', 'approvals'].map((queue) => `queue=${queue}`),
-    '/close/:month/preview': ['exact=yes'],
-    '/aging': ['as_of=2025-06-30', `partner=${partner}`, `currency=${currency}&bucket=over_90`, 'after=partner-00250'],
+    '/aging': ['as_of=2025-06-30', `partner=${partner}`, `currency=${currency}&bucket=over_90`, 'after=200'],
     '/partners': ['text=partner+12', 'status=active', 'status=contact', 'after=partner-00250'],
     '/partners/:id/statement': ['from=2024-01-01&as_of=2026-06-30'],
     '/accounts': [`month=${month}`, 'month=2024-03', 'show=all'],
@@ -120,12 +119,12 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
         `subject=${number}`,
       ],
       ...['from=2026-10-01&to=2026-10-31', 'from=2024-01-01&to=2024-01-31', 'action=ledger.import&to=2024-01-31'],
-      ...after('before', 'events'),
+      ...after('after', 'events'),
     ],
     '/audit/checkpoints': ['kind=daily', 'kind=month'],
-    '/reports/coverage': ['as_of=2026-06-30', 'only=gaps', 'after=partner-00250'],
+    '/reports/coverage': ['as_of=2026-06-30', 'gaps=yes', 'after=200'],
     '/reports/close': [`month=${month}`, 'month=2024-03'],
-    '/reports/trial-balance': ['asOf=2025-06-15', 'detail=yes'],
+    '/reports/trial-balance': ['as_of=2025-06-15', 'detail=yes'],
   };
   return questions[path] ?? [];
 }
@@ -151,7 +150,7 @@ export function addressesOf(path: string, objects: Objects): string[] {
   if (/^\/approvals\/|:(task|gl|size)\b/.test(path)) return [];
   const values: Readonly<Record<string, readonly string[]>> = {
     ...{ number: [number, open], exception: [exception, payment], id: [partner] },
-    month: path === '/close/:month' ? [running, month, '2024-03'] : path.endsWith('/preview') ? [running] : [month],
+    month: path === '/close/:month' ? [running, month, '2024-03'] : [month],
   };
   const parameter = /:(\w+)/.exec(path)?.[1];
   const own =

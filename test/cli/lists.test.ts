@@ -52,6 +52,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'checkpoint list': 'size,closes,',
   'gl list': 'month,format,',
   'gl entries': 'entry_on,dated_on,entry,document,',
+  'audit list': 'event_id,occurred_at,action,',
   'security list': 'at,event,',
   'client list': 'client_id,partner_id,',
   'webhook list': 'partner_id,url,',

@@ -61,12 +61,13 @@ test('the report says why money is not matched to the quote that it names, and w
   const text = stdout.replace(/\s+/g, ' ');
   expect(text).toContain(
     `${wrong.id} on acct_other: 7.00 USD names quote split-missing, which belongs to p-split, whose account is not ` +
-      `acct_other. If it is that quote's share, use 'reckoner processor match ${wrong.id} --quote split-missing ` +
-      `--other-account --reason R', else 'reckoner processor close ${wrong.id} --reason R'.`,
+      `acct_other. Match to split-missing with 'reckoner processor match ${wrong.id} --quote split-missing ` +
+      `--partner p-split --account acct_other --other-account --reason REASON'. ` +
+      `Close without a quote with 'reckoner processor close ${wrong.id} --account acct_other --reason REASON'.`,
   );
   expect(text).toContain(
-    `${euros.id} on acct_split: 6.50 EUR names quote split-missing, which is in USD. If it is that quote's share, ` +
-      `use 'reckoner processor match ${euros.id} --quote split-missing --counts-as AMOUNT --reason R',`,
+    `${euros.id} on acct_split: 6.50 EUR names quote split-missing, which is in USD, so a match states what it counts ` +
+      `as. Match to split-missing with 'reckoner processor match ${euros.id} --quote split-missing --partner p-split`,
   );
   expect(text).toContain('0.01 USD names quote q-none, which is not in the ledger yet.');
   expect(text).toMatch(/Not billed until finance decides: split-missing of p-split, 7\.00 USD: .* names it/);

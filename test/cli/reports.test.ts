@@ -104,8 +104,8 @@ test('report close has the same figures as JSON, lists held e-mails, and then ex
 test('aging shows names, says that it ties, and goes to a spreadsheet by partner and by document', async () => {
   const people = await run('2026-09-05T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(0);
-  expect(people.stdout).toContain('Ties: 3 open documents');
-  expect(people.stdout).toMatch(/Harbour Lights Ticketing +4\.20 +7\.00 +0\.00 +0\.00 +0\.00/);
+  expect(people.stdout).toContain('Ties to the journal.');
+  expect(people.stdout).toMatch(/Harbour Lights Ticketing +4\.20 +7\.00\n/);
   expect(widest(people.stdout)).toBeLessThanOrEqual(80);
   const csv = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--format', 'csv');
   expect(csv.stdout.split('\r\n')).toEqual([
@@ -115,7 +115,7 @@ test('aging shows names, says that it ties, and goes to a spreadsheet by partner
     '',
   ]);
   const detail = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail');
-  expect(detail.stdout).toMatch(/Harbour Lights Ticketing +INV-2026-000002 +2026-08-31 +5 +7\.00/);
+  expect(detail.stdout).toMatch(/INV-2026-000002 +Harbour Lights Ticketing +2026-08-31 +5 +7\.00 USD/);
   const documents = await run('2026-09-05T12:00:00Z', 'report', 'aging', '--detail', '--format', 'csv');
   expect(documents.stdout).toContain(
     'p-1,Harbour Lights Ticketing,INV-2026-000002,invoice,USD,2026-08-01,2026-08-31,5,days_1_30,7.00,0.00\r\n',
@@ -198,8 +198,8 @@ test('aging that does not tie lists the differences and exits 4', async () => {
   );
   const people = await run('2026-09-08T12:00:00Z', 'report', 'aging');
   expect(people.status).toBe(4);
-  expect(people.stdout).toContain('IT DOES NOT TIE TO THE JOURNAL.');
-  expect(people.stderr).toContain('INV-2026-000001');
+  expect(people.stdout).toContain('Does not tie to the journal: verify the ledger.');
+  expect(people.stdout).toContain('INV-2026-000001: ');
 });
 
 test('books close shows what is missing, closes, and ends the reports’ being preliminary', async () => {
@@ -245,6 +245,6 @@ test('books close shows what is missing, closes, and ends the reports’ being p
   const statement = await run(now, 'report', 'statement', '--partner', 'p-1');
   expect(statement.stdout).toContain('Preliminary: the books are closed to July 2026.');
   const coverage = await run(now, 'report', 'coverage');
-  expect(coverage.stdout).toContain('Books open: 2026-08.');
+  expect(coverage.stdout).toContain('books open: 2026-08.');
   expect((await run(now, 'status')).stdout).toContain('Books        closed to 2026-07; open: 2026-08');
 });

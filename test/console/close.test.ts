@@ -37,38 +37,46 @@ const sentBack = ({ text }: Page, form = text): [string, string][] =>
   [...form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
     .map(([, name = '', value = '']): [string, string] => [name, value])
     .filter(([name]) => name !== 'form_token');
-const PREVIEW = '/console/close/2026-08/preview';
-const EXACT = `${PREVIEW}?exact=yes`;
+const CLOSE = '/console/actions/month.close';
+const preview = (browser: Browser, asked: object) =>
+  browser.post(CLOSE, { month: '2026-08', ...asked, step: 'preview' });
 
 describe('before the close', () => {
   test('its preview shows every partner against last month and the feed that is missing, and writes nothing', async () => {
     const before = await counts();
-    const { status, text } = await finance.get(EXACT);
+    const { status, text } = await preview(finance, {});
     expect(status).toBe(200);
-    expect(text).toContain('Close August 2026 and e-mail 1 document without 1 feed');
-    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">has no rows/);
-    expect(text).toContain('/console/actions/feed.accept?partnerId=p-2&amp;month=2026-08');
+    expect(wordsOf({ text } as Page)).toMatch(/Other Tickets\) has no rows/);
+    expect(text).toContain('href="/console/actions/month.close?month=2026-08&amp;without=p-2"');
     expect(text).toContain('INV-2026-000003');
+    expect(text).not.toContain('value="confirm"');
+    expect((await finance.get('/console/close/2026-08')).text).toContain(
+      '/console/actions/feed.accept?partnerId=p-2&amp;month=2026-08',
+    );
     expect(await counts()).toEqual(before);
-  });
-
-  test('the preview names the missing feed at once, and asks for what takes longer', async () => {
-    const { status, text } = await finance.get(PREVIEW);
-    expect(status).toBe(200);
-    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">has no rows/);
-    expect(text).toContain('Computing what it would issue…');
-    expect(text).not.toContain('INV-2026-000003');
-    expect(text).toContain(`hx-get="${EXACT}"`);
-    expect(text).toMatch(/<noscript>.*href="\/console\/close\/2026-08\/preview\?exact=yes".*<\/noscript>/s);
-    expect((await finance.get(`${PREVIEW}?exact=maybe`)).status).toBe(400);
   });
 
   test('a viewer sees the cockpit without its buttons, and no preview', async () => {
     const viewer = await signedIn(served, await invite(world, 'vera@issuer.example', { roles: ['viewer'] }));
     const { status, text } = await viewer.get('/console/close/2026-08');
-    expect([status, text.includes('/preview')]).toEqual([200, false]);
-    expect((await viewer.get(PREVIEW)).status).toBe(403);
-    expect((await viewer.get(EXACT)).status).toBe(403);
+    expect([status, text.includes('value="preview"')]).toEqual([200, false]);
+    expect((await preview(viewer, {})).status).toBe(403);
+  });
+
+  test('the running month is previewed with the day on which it can be closed, and without a button that closes it', async () => {
+    const running = await openWorld();
+    await running.partners([partner()]);
+    await running.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
+    running.at('2026-07-20T12:00:00Z');
+    await invite(running, ADMINISTRATOR);
+    const console_ = await serveConsole(running);
+    const mara = await signedIn(console_, await invite(running, 'mara@issuer.example', { roles: ['finance'] }));
+    const { text } = await preview(mara, { month: '2026-07' });
+    expect(text).toContain('INV-2026-000001');
+    expect(text).toMatch(/role="alert">[^<]*2026-07/);
+    expect(text).not.toContain('value="confirm"');
+    await console_.end();
+    await running.end();
   });
 
   test('the running month is in the strip beside the one that waits, with what is missing of it so far', async () => {
@@ -79,7 +87,7 @@ describe('before the close', () => {
     expect(page.text).toContain('0 of 2 have arrived');
     expect(page.text).toContain('<a href="/console/close/2026-08">August 2026</a> closes first');
     expect(page.text).toContain('ends everywhere on');
-    expect(page.text).not.toContain('/preview');
+    expect(page.text).not.toContain('value="preview"');
     expect(page.text).not.toContain('Auditor&#39;s pack');
   });
 
@@ -88,23 +96,20 @@ describe('before the close', () => {
       expect([month, (await finance.get(`/console/close/${month}`)).status]).toEqual([month, 404]);
     }
   });
-
-  test('a month that is closed has no preview of its close', async () => {
-    expect((await finance.get('/console/close/2026-07/preview')).text).toMatch(/role="alert">[^<]*July 2026/);
-    expect((await finance.get('/console/close/2026-13/preview')).status).toBe(404);
-  });
 });
 
 test('closing without the missing feed issues, leads back to the cockpit, and its e-mails follow while it is looked at', async () => {
-  const page = await finance.get(EXACT);
-  const form = page.text.slice(page.text.indexOf('action="/console/actions/month.close"'));
-  const asked = sentBack(page, form);
+  const page = await preview(finance, { without: 'p-2' });
+  expect(page.text).toContain('Close August 2026 and e-mail 1 document');
+  const asked = sentBack(page, page.text.slice(page.text.indexOf(`action="${CLOSE}"`)));
   expect(asked).toEqual([
-    ['month', '2026-08'],
-    ['without', 'p-2'],
     ['shown', expect.stringMatching(/^[0-9a-f]{64}$/)],
+    ...[
+      ['month', '2026-08'],
+      ['without', 'p-2'],
+    ],
   ]);
-  const done = await finance.post('/console/actions/month.close', [...asked, ['step', 'confirm']]);
+  const done = await finance.post(CLOSE, [...asked, ['step', 'confirm']]);
   expect([done.status, done.location]).toEqual([303, '/console/close/2026-08']);
   await expect
     .poll(async () => (await finance.get('/console/close/2026-08')).text, { timeout: 20_000, interval: 500 })

@@ -7,12 +7,14 @@ import { stateFeed } from '../../src/close/stated.ts';
 import { todayOf } from '../../src/config/today.ts';
 import { readList, readListSheet } from '../../src/console/list.tsx';
 import { openDispute } from '../../src/documents/disputes.ts';
+import { exportGl } from '../../src/general-ledger/export.ts';
 import { cellOf, columnOf, type List, type ListQuery, readSums, sheetOf } from '../../src/lists/list.ts';
 import { Amount, sumsOf } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { identify } from '../../src/people/users.ts';
+import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { type Books, HARBOUR, inv, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite, serveConsole, signedIn } from '../support/console.ts';
 import { withoutEvent } from '../support/guards.ts';
@@ -87,6 +89,10 @@ beforeAll(async () => {
       `INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
        VALUES ('${HARBOUR}', 'https://partner.example/events', 1, 'x', 0)`,
     ),
+  );
+  writeAccounts(books, everyAccount());
+  await database.transaction((tx) =>
+    exportGl(tx, books, { month: '2026-07' as Month, format: 'xero', preliminary: true }),
   );
   served = await serveConsole(books);
   await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));
@@ -198,7 +204,9 @@ describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list
     const { count, totals } = await books.database.reading((tx) => readSums(tx, list, asked));
     expect(count).toBe(rows.length);
     const named = new Set(totals.flatMap((total) => Object.keys(total)));
-    if (list.sums !== undefined || list.summed !== undefined) expect(named.size).toBeGreaterThan(0);
+    // Events have no amounts.
+    if (list.command !== 'audit list' && (list.sums !== undefined || list.summed !== undefined))
+      expect(named.size).toBeGreaterThan(0);
     // A page reads fields that files do not have.
     const shown = await read(list, { sort: list.sorts[0], limit: 1000 });
     for (const name of [...named].filter((each) => each in list.columns)) {

@@ -152,13 +152,13 @@ test('finance previews a month, closes it and finds what it made', async () => {
   const issued = () => books.documents({ months: ['2026-10' as Month] });
   await keys.goTo('c', 'October 2026');
   await keys.enter('Close October 2026', /./, '.');
-  await keys.page.waitForURL(/close\/2026-10\/preview$/);
+  await keys.page.waitForURL(/month\.close$/);
   await keys.page.getByText('310.00').first().waitFor();
   expect(await issued()).toEqual([]);
   await keys.press('Escape');
   await keys.page.waitForURL(/close\/2026-10$/);
   await keys.enter('Close October 2026', /./, '.');
-  await keys.page.waitForURL(/preview$/);
+  await keys.page.waitForURL(/month\.close$/);
   const sign = 'Close October 2026 and e-mail 1 document';
   await keys.page.getByRole('button', { name: sign }).waitFor();
   expect(await keys.text()).toContain('INV-2026-000013');

@@ -29,7 +29,7 @@ import { openWorld, partner, quote } from '../support/world.ts';
 
 /** Whoever reads of some partners only has none of these. */
 const LEDGER =
-  /^\/(close(\/:month(\/preview)?)?|payments\/lines(\.\w+)?|reports\/(trial-balance|tax|unearned|bank-reconciliation|general-ledger|cash-application)(\.\w+|\/.*)?|audit\/(checkpoints|checks|settings|packs|access).*|settings(\/[\w.]+)?)$/;
+  /^\/(close(\/:month)?|payments\/lines(\.\w+)?|reports\/(trial-balance|tax|unearned|bank-reconciliation|general-ledger|cash-application)(\.\w+|\/.*)?|audit\/(checkpoints|checks|settings|packs|access).*|settings(\/[\w.]+)?)$/;
 /** Of administrators, whatever the method. */
 const ADMINISTRATORS = /^\/settings\/sessions/;
 /** Who may send a form, besides those of the actions. */
@@ -46,7 +46,6 @@ function neededFor({ method, path }: Route): { role: Role; other?: Role | undefi
     const { role = 'viewer', otherRole: other } = ACTIONS.get(action) ?? {};
     return { role, other, ledger: false };
   }
-  if (path === '/close/:month/preview') return { role: 'finance', ledger: true };
   if (ADMINISTRATORS.test(path)) return { role: 'administrator', ledger: true };
   if (method === 'GET') return { role: 'viewer', ledger: LEDGER.test(path) };
   const role = SENT.find(([each]) => each.test(path))?.[1];

@@ -59,7 +59,7 @@ test('the page begins with the latest month, and shows it in the filter', async 
 });
 
 test('a preview of a close leads from the reason of a change to its rows', async () => {
-  const text = await page('/close/2026-08/preview?exact=yes');
+  const { text } = await finance.post('/console/actions/month.close', { month: '2026-08', step: 'preview' });
   expect(text).toContain('href="/console/rows?partner=p-1&amp;month=2026-08"');
   expect(text.replaceAll(/\s+/g, ' ')).toContain('2 → 1 row, average price 15.00 → 10.00 USD');
 });

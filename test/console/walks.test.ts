@@ -205,33 +205,6 @@ test('an action is done without JavaScript by the same form', async () => {
   await page.context().close();
 });
 
-test('the preview of a close computes itself, and without JavaScript when it is asked to', async () => {
-  const computed = (page: Page) => page.getByRole('heading', { name: /^Totals beside/ }).waitFor();
-  const toPreview = async ({ page }: Opened) => {
-    await page.goto(`${served.url}/console/close`);
-    await page.locator('.title .actions a[href$="/preview"]').click();
-    return page;
-  };
-  const opened = await open();
-  let said: string | null = null;
-  await opened.page.route(/exact=yes/, async (route) => {
-    said = await opened.page.getByRole('status').textContent();
-    await route.continue();
-  });
-  const page = await toPreview(opened);
-  await computed(page);
-  expect(said).toBe('Computing what it would issue…');
-  expect(await page.locator('#preview').count()).toBe(1);
-  expect(page.url()).toMatch(/preview$/);
-  await page.context().close();
-
-  const plain = await toPreview(await open({ javaScriptEnabled: false }));
-  expect(await plain.getByText('Computing').isVisible()).toBe(false);
-  await plain.getByRole('link', { name: 'Compute the documents' }).click();
-  await computed(plain);
-  await plain.context().close();
-});
-
 test('on paper a table stays a table, in ink, without what is pressed', async () => {
   const { page } = await open({ viewport: { width: 780, height: 1100 }, colorScheme: 'dark' });
   await page.goto(`${served.url}/console/aging`);

@@ -1,4 +1,5 @@
 import { monthClose } from '#actions/close';
+import { readInput } from '#actions/run';
 import {
   amount,
   CommandContext,
@@ -8,7 +9,6 @@ import {
   EXIT,
   FORMAT,
   fitted,
-  monthArgument,
   NO_DELIVER,
   OUT,
   PresentOptions,
@@ -16,59 +16,39 @@ import {
   printable,
   readingNow,
   refuse,
-  repeatedArgument,
   table,
 } from '#cli/command';
-import { readInput } from '#cli/fields';
+import { addFields, givenTo, readInput as readFile } from '#cli/fields';
 import { doing } from '#cli/run-action';
 import { COMPARED, ComparedLine, compareInvoices, parseInvoiced } from '#close/compare';
 import { previewClose } from '#close/run';
 import { Sheet } from '#sheet';
 import { Month, plural } from '#values';
 
-type CloseOptions = DeliverOption &
-  PresentOptions &
-  Readonly<{
-    firstMonth?: Month;
-    dryRun?: boolean;
-    without?: string[];
-    acceptFeed?: string[];
-    allowEmpty?: boolean;
-    compare?: string;
-  }>;
+type CloseOptions = DeliverOption & PresentOptions & Readonly<{ dryRun?: boolean; compare?: string }>;
 
 export const define: Definition = (command, action) => {
+  addFields(command, monthClose.input, monthClose.command);
   command
-    .argument('[month]', 'YYYY-MM (default: all months that are due)', monthArgument('month'))
-    .option(
-      '--first-month <month>',
-      'the first month that is billed here; only at the first close',
-      monthArgument('--first-month'),
-    )
-    .option('--without <partner>', 'close even though this partner sent no rows; repeatable', repeatedArgument)
-    .option(
-      '--accept-feed <partner>',
-      "close although this partner's rows contradict its totals, are incomplete or came twice; repeatable",
-      repeatedArgument,
-    )
-    .option('--allow-empty', 'close without the missing feeds, or without any rows')
     .option('--dry-run', 'show what would be issued; write nothing; also for the current month')
     .option('--compare <file>', "with --dry-run: compare the result with the previous system's invoices; '-' is stdin")
     .option(...FORMAT)
     .option(...OUT)
     .option(...NO_DELIVER)
     .action(
-      action((output, month: Month | undefined, options: CloseOptions) =>
-        options.compare === undefined
-          ? closing(output, month, options)
-          : readingNow(comparing)(output, month, options as CloseOptions & { compare: string }),
-      ),
+      action((output, ...values: unknown[]) => {
+        const { compare, ...options } = values.at(-1) as CloseOptions;
+        const input = givenTo(monthClose.input, { values, options }, monthClose.command);
+        return compare === undefined
+          ? closing(output, input, options)
+          : readingNow(comparing)(output, input, { ...options, compare });
+      }),
     );
 };
 
-const closing = doing(monthClose, (month: Month | undefined, { compare: _, format, out, ...options }: CloseOptions) => {
+const closing = doing(monthClose, (input: object, { format, out, deliver, dryRun }: CloseOptions) => {
   if (format !== undefined || out !== undefined) throw usage('--format and --out require --compare');
-  return { month, ...options };
+  return { ...input, deliver, dryRun };
 });
 
 const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
@@ -76,14 +56,16 @@ const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
 /** Exit 4: a line differs from the previous system's invoices. */
 async function comparing(
   context: CommandContext,
-  month: Month | undefined,
-  { compare, firstMonth, without, acceptFeed, allowEmpty, dryRun, ...options }: CloseOptions & { compare: string },
+  given: object,
+  { compare, dryRun, ...options }: CloseOptions & { compare: string },
 ): Promise<number> {
   const { database, output } = context;
+  const input = readInput(monthClose, given);
+  const { month } = input;
   if (!dryRun || month === undefined) throw usage("'close --compare' needs a month and --dry-run");
   checkPresentable(output, options);
-  const invoiced = parseInvoiced({ name: compare, bytes: readInput(compare) });
-  const { documents } = await previewClose(database, context, { month, firstMonth, without, acceptFeed, allowEmpty });
+  const invoiced = parseInvoiced({ name: compare, bytes: readFile(compare) });
+  const { documents } = await previewClose(database, context, input);
   const billed = documents.filter(({ purpose, document }) => purpose === 'month' && document !== 'statement');
   const lines = compareInvoices(billed, invoiced);
   const equal = lines.every(({ result }) => result === 'equal');

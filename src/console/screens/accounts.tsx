@@ -14,7 +14,6 @@ import {
   Instant,
   idAsked,
   MoreActions,
-  mayDo,
   monthAsked,
   None,
   Pager,
@@ -181,15 +180,12 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
     .toSorted((one, other) => Number(needsWork(other)) - Number(needsWork(one)) || other.age_days - one.age_days);
   const shown = listed.slice(after, after + PAGE);
   const question = { month, show: all ? 'all' : undefined };
-  // On an account of several partners, an action requires a role for all of them.
-  const mayOf =
-    ({ account }: ReconciliationException) =>
-    (action: string, partnerId: string | null) =>
-      mayDo(user, action, account !== null && owned.has(account) ? partnerId : null);
   const columns: Column<ReconciliationException>[] = [
     {
       heading: 'Quote or transaction',
-      cell: (each) => <ExceptionCell exception={each} names={names} may={mayOf(each)} />,
+      cell: (each) => (
+        <ExceptionCell exception={each} names={names} user={user} owned={owned.has(each.account ?? '')} />
+      ),
     },
     { heading: 'Status', cell: (each) => <ExceptionStatus exception={each} /> },
     { heading: 'Days', number: true, cell: ({ age_days }) => age_days },

@@ -330,6 +330,7 @@ const Help = ({ id, help }: { id: string; help: string }) => (
  */
 export function actionPreview(asked: ActionRequest, preview: Preview, changed = false): Screen {
   const { action, reader, form } = asked;
+  const { refusal } = preview.report;
   const choices = (preview.report.blocks ?? []).flatMap(({ table }) => table?.choices?.flat() ?? []);
   const chosen = new Set(choices.map(({ field }) => field));
   return frame(
@@ -341,6 +342,7 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
         </p>
       )}
       <Effect preview={preview} />
+      {refusal !== undefined && <Problem user={reader} refusal={refusal} />}
       <Form
         action={actionHref(action.name)}
         token={reader.formToken}
@@ -357,9 +359,11 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
           ]}
         />
         <p class="buttons">
-          <button type="submit" class={action.danger ? 'main danger' : 'main'} name="step" value="confirm">
-            {buttonOf(asked, preview)}
-          </button>
+          {refusal === undefined && (
+            <button type="submit" class={action.danger ? 'main danger' : 'main'} name="step" value="confirm">
+              {buttonOf(asked, preview)}
+            </button>
+          )}
           {chosen.size > 0 && (
             <button type="submit" name="step" value="preview">
               Preview with what is ticked

@@ -7,10 +7,12 @@ import { readPartnerZones } from '#close/months.sql';
 import { Blocks } from '#console/blocks';
 import {
   ActionLink,
+  actionHref,
   addressOf,
   Card,
   Chip,
   Facts,
+  Form,
   Icon,
   Instant,
   InvoiceLink,
@@ -18,6 +20,7 @@ import {
   Meter,
   Money,
   mayDo,
+  PageUser,
   PartnerLink,
   Screen,
   Seer,
@@ -123,7 +126,7 @@ export async function readClose(
   };
 }
 
-export function closeScreen(view: CloseView, { user }: { user: Seer }): Screen {
+export function closeScreen(view: CloseView, { user, reader }: { user: Seer; reader: PageUser }): Screen {
   const { shown, report, expected } = view;
   const [next] = view.open;
   const open = view.open.find(({ month }) => month === shown);
@@ -146,9 +149,11 @@ export function closeScreen(view: CloseView, { user }: { user: Seer }): Screen {
     actions: open
       ? open === next &&
         mayDo(user, 'month.close', null) && (
-          <a class={open.due ? 'button main' : 'button'} href={`/console/close/${open.month}/preview`}>
-            {open.due ? `Close ${monthName(open.month)}` : 'Preview'}
-          </a>
+          <Form action={actionHref('month.close')} token={reader.formToken} hidden={{ month: open.month }}>
+            <button type="submit" class={open.due ? 'main' : undefined} name="step" value="preview">
+              {open.due ? `Close ${monthName(open.month)}` : 'Preview'}
+            </button>
+          </Form>
         )
       : shown !== null && (
           <>
@@ -306,7 +311,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
 }
 
 /** A doubt about a partner's rows, with the link that accepts it. */
-export const DoubtLine = ({ month, doubt, user }: { month: Month; doubt: Doubt; user: Seer }) => (
+const DoubtLine = ({ month, doubt, user }: { month: Month; doubt: Doubt; user: Seer }) => (
   <li>
     <Icon kind={doubt.accepted ? 'done' : 'missing'} tone={doubt.accepted ? 'good' : 'warn'} />
     <span>
@@ -345,7 +350,7 @@ type AcceptProps = Readonly<{
   children?: ComponentChildren;
 }>;
 
-export const Tick = ({ done, text }: { done: boolean; text: string }) => (
+const Tick = ({ done, text }: { done: boolean; text: string }) => (
   <li>
     <Icon kind={done ? 'done' : 'wait'} tone={done ? 'good' : 'plain'} />
     <span class={done ? undefined : 'soft'}>{text}</span>

@@ -1,6 +1,7 @@
-/** A reconciliation exception and, for money without a quote, the quotes that it may belong to. */
+/** A reconciliation exception, why it is one, and how finance decides on it. */
 
-import { actionHref, Chip, Money, Tone } from '#console/parts';
+import { ActionLink, Chip, Seer, Tone } from '#console/parts';
+import { explained } from '#reports/reconciliation';
 import { needsWork, ReconciliationException } from '#splits/reconcile-month';
 
 const STATUS: Readonly<Record<ReconciliationException['status'], string>> = {
@@ -25,15 +26,19 @@ export const ExceptionStatus = ({ exception }: { exception: ReconciliationExcept
   <Chip tone={toneOf(exception)}>{STATUS[exception.status]}</Chip>
 );
 
-type ExceptionProps = Readonly<{
+/** `owned`: the account belongs only to partners of the user. An action on another requires a role for all partners. */
+export function ExceptionCell({
+  exception,
+  names,
+  user,
+  owned,
+}: {
   exception: ReconciliationException;
   names: ReadonlyMap<string, string>;
-  /** Returns whether the user may act on the exception for one partner, or for all partners if the partner is null. */
-  may: (action: string, partnerId: string | null) => boolean;
-}>;
-
-export function ExceptionCell({ exception, names, may }: ExceptionProps) {
-  const { partner_id, quote_id, account, balance_transactions, other_accounts, reason } = exception;
+  user: Seer;
+  owned: boolean;
+}) {
+  const { partner_id, quote_id, account, balance_transactions, reason } = exception;
   return (
     <div>
       <code class="hash">{account === null ? quote_id : balance_transactions[0]}</code>
@@ -44,46 +49,26 @@ export function ExceptionCell({ exception, names, may }: ExceptionProps) {
           <a href={`/console/partners/${partner_id}`}>{names.get(partner_id) ?? partner_id}</a>
         )}
         {account !== null && ` on ${account}`}
-        {other_accounts.length > 0 && `, received on ${other_accounts.join(', ')}`}
         {reason !== null && `: ${reason}`}
       </p>
-      {exception.status === 'unknown' && <Choices exception={exception} names={names} may={may} />}
-    </div>
-  );
-}
-
-function Choices({ exception, names, may }: ExceptionProps) {
-  const { candidates, named, quote_id, sent, balance_transactions, account } = exception;
-  const transaction = balance_transactions[0] ?? '';
-  const match = (quoteId: string, partnerId: string) =>
-    actionHref('processor.match', { balance_transaction: transaction, quoteId, partnerId, account: account ?? '' });
-  return (
-    <p>
-      {sent !== null && (
-        <span class="soft">
-          sent as <Money amount={sent.amount} currency={sent.currency} />.{' '}
-        </span>
-      )}
-      {quote_id !== null && (
-        <span class="soft">{`names ${quote_id}${named.length === 0 ? ', which is not in the ledger yet' : ''}. `}</span>
-      )}
-      {[...named.map((each) => ({ ...each, quote_id: quote_id ?? '' })), ...candidates].map((each) => (
-        <span class="line">
-          {may('processor.match', each.partner_id) ? (
-            <a href={match(each.quote_id, each.partner_id)}>{`Match to ${each.quote_id}`}</a>
-          ) : (
-            `Possibly ${each.quote_id}`
-          )}
-          <span class="soft">{` of ${names.get(each.partner_id) ?? each.partner_id}`}</span>
-        </span>
+      {explained(exception).map(({ text, remedies }) => (
+        <p class="soft">
+          {`It ${text}. `}
+          {remedies.map(({ label, action, input }) => (
+            <span class="line">
+              <ActionLink
+                user={user}
+                action={action}
+                partner={owned ? ((input['partnerId'] as string | undefined) ?? null) : null}
+                input={input}
+                tone="plain"
+              >
+                {label}
+              </ActionLink>
+            </span>
+          ))}
+        </p>
       ))}
-      {may('processor.close', null) && (
-        <span class="line">
-          <a href={actionHref('processor.close', { balance_transactions: transaction, account: account ?? '' })}>
-            Close without a quote
-          </a>
-        </span>
-      )}
-    </p>
+    </div>
   );
 }

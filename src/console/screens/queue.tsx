@@ -1,7 +1,7 @@
 /** The work queue, oldest item first, with what exit statuses and the command `status` only count. */
 import { ACTIONS } from '#actions/loaded';
 import { describeWork, listWork, WorkItem, WorkQuestion } from '#actions/work/items';
-import { rowClass } from '#console/list';
+import { rowClass } from '#console/list-cell';
 import {
   actionHref,
   addressOf,
