@@ -1,8 +1,10 @@
 /** Audit events: `reckoner audit list`, and the console's *Events*. */
 import { z } from 'zod';
+import { ACTIONS } from '#actions/loaded';
 import { query, queryingColumn, Transaction } from '#database/transaction';
 import { fieldWords } from '#field-names';
 import { sourceOf } from '#people/audit-events';
+import { FieldChange } from '#people/field-changes';
 import { capitalized, inWords, names } from '#text';
 import { date, defineList, given, ListQuery, MOST_COUNTED, periodGiven, Sums, text } from './list.ts';
 
@@ -125,8 +127,14 @@ const withoutFolder = (text: string) => (text.startsWith('/') ? text.replace(/^(
 const detailsOf = ({ details }: ListedEvent) =>
   Object.entries(details)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${fieldWords(name)}: ${withoutFolder(inWords(value))}`)
+    .map(([name, value]) =>
+      name === 'changes' && Array.isArray(value)
+        ? (value as readonly FieldChange[]).map(changeText).join('; ')
+        : `${fieldWords(name)}: ${withoutFolder(inWords(value))}`,
+    )
     .join('; ');
+
+const changeText = ({ field, old, new: now }: FieldChange) => `${fieldWords(field)}: ${inWords(old)} → ${inWords(now)}`;
 
 export const auditEvents = defineList({
   command: 'audit list',
@@ -144,7 +152,7 @@ export const auditEvents = defineList({
     action: {},
     what: {
       heading: 'Action',
-      value: ({ action }) => capitalized(action.replaceAll(/[._]/g, ' ')),
+      value: ({ action }) => ACTIONS.get(action)?.title ?? capitalized(action.replaceAll(/[._]/g, ' ')),
       to: ({ action }) => ['audit', { action }],
     },
     subject: {},

@@ -90,11 +90,13 @@ describe('audit events', () => {
 
   test('say in words what was done, and where it came from if no user is known', async () => {
     const shown = html((await events({ action: 'invoice' })).screen);
-    expect(shown).toContain('>Invoice hold</a>');
+    expect(shown).toContain('>Put a document on hold</a>');
     expect(shown).not.toMatch(/[a-z]+_[a-z]+: /);
     const [first] = (await events({ action: 'invoice' })).rows;
     const unknown = { ...(first as ListedEvent), by: 'root', os_user: 'root', via: 'job' };
     expect(cellOf(auditEvents, 'by', unknown, TODAY)).toBe('scheduled job');
+    const changes = [{ field: 'console.link_hours', old: 24, new: null }];
+    expect(cellOf(auditEvents, 'details', { ...unknown, details: { changes } }, TODAY)).toMatch(/: 24 → none$/);
   });
 });
 
