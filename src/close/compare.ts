@@ -36,7 +36,7 @@ export function parseInvoiced({ name, bytes }: Readonly<{ name: string; bytes: U
   };
   const lines = csvLines(Buffer.from(bytes).toString(), { needed: COLUMNS }, complain);
   if (problems.length === 0) {
-    if (lines.length === 0) complain('has no lines below its first', null);
+    if (lines.length === 0) complain(`has no lines below its first, which names ${COLUMNS.join(', ')}`, null);
     for (const { line, cells } of lines) {
       const reason = problemOf(cells);
       if (reason !== undefined) complain(reason, line);

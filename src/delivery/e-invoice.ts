@@ -9,7 +9,7 @@ import { Issuer, Settings } from '#config/settings';
 import { TaxCategory } from '#config/tax';
 import { partnerAddress } from '#documents/document';
 import { DocumentRow } from '#documents/documents.sql';
-import { FORMAT_NAMES, Lack, lackingOf, lackingText } from '#documents/e-invoice/lacking';
+import { CURRENCY_TERM, FORMAT_NAMES, Lack, lackingOf, lackingText } from '#documents/e-invoice/lacking';
 import { categoriesOf, Parties, Seller } from '#documents/e-invoice/model';
 import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '#documents/e-invoice/write';
 import { DocumentSnapshot } from '#documents/snapshot';
@@ -118,6 +118,11 @@ function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvo
   }
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   if (lacks.length === 0) return undefined;
+  // The format of an issued document is fixed.
+  if (lacks.some(({ term }) => term === CURRENCY_TERM)) {
+    const cure = 'Set e_invoice to none in partners.json, and rerun the issued documents';
+    return `its e-invoice (${name}) cannot be written: EN 16931 has two decimals, and ${currency} has more. ${cure}`;
+  }
   const steps = lacks.some(({ file }) => file === 'partners.json') ? 'Fill it in, import partners.json' : 'Fill it in';
   const cure = `${steps} and deliver it; errors on the document itself are corrected by a rerun`;
   return `its e-invoice (${name}) lacks ${lackingText(lacks)}. ${cure}`;

@@ -9,7 +9,7 @@ import { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
 import { reasonOf, refuse } from '#errors/refusals';
 import { IDENTIFIER } from '#partners/file';
-import { addCounts } from './server.sql.ts';
+import { addCounts, BY_GIVEN_TIME } from './server.sql.ts';
 import { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
@@ -124,10 +124,12 @@ async function countAtOnce(
 ) {
   const keys = Object.keys(mostOf);
   const now = environment.now().toISO();
-  const added = { keys, requests: keys.map(() => 1), seconds: minutes * 60, now };
+  const counted = keys.map((key) => BY_GIVEN_TIME + key);
+  const added = { keys: counted, requests: keys.map(() => 1), seconds: minutes * 60, now };
   const counts = await database.transaction((tx) => addCounts(tx, added));
   return counts
-    .map(({ key, requests, milliseconds }) => ({ key, requests, milliseconds, most: mostOf[key] as number }))
+    .map((count) => ({ ...count, key: count.key.slice(BY_GIVEN_TIME.length) }))
+    .map((count) => ({ ...count, most: mostOf[count.key] as number }))
     .find(({ requests, most }) => requests > most);
 }
 

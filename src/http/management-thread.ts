@@ -7,6 +7,10 @@ import { hasProxyHeader } from './shared.ts';
 /** Without a heartbeat for this long, the main thread counts as stalled. */
 const STALLED_MS = 5000;
 const PATIENCE_MS = 5000;
+/** A caller that asks more often gets the previous response. */
+const REMEMBERED_MS = 1000;
+const MOST_REMEMBERED = 100;
+
 const { host, port, version, commit, heartbeat } = workerData as ManagementData;
 const beats = new BigInt64Array(heartbeat);
 const main = parentPort as NonNullable<typeof parentPort>;
@@ -14,6 +18,7 @@ const tell = (message: FromThread) => main.postMessage(message);
 
 type Reply = Omit<Answer, 'id'>;
 const waiting = new Map<number, (answer: Reply) => void>();
+const remembered = new Map<string, Promise<Reply>>();
 let asked = 0;
 
 const json = (status: number, body: object) => ({
@@ -28,9 +33,14 @@ function health() {
   return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, commit, heartbeat_ms: since });
 }
 
-/** The main thread computes both answers at most once a second. */
-const ask = (url: string, { socket }: IncomingMessage) =>
-  new Promise<Reply>((resolve) => {
+/** One request at a time, and at most one a second for each caller and URL. */
+function ask(url: string, { socket }: IncomingMessage) {
+  const address = socket.remoteAddress ?? '';
+  const key = `${url} ${address}`;
+  const known = remembered.get(key);
+  if (known !== undefined) return known;
+  if (remembered.size >= MOST_REMEMBERED) return Promise.resolve(json(503, { status: 'busy' }));
+  const reply = new Promise<Reply>((resolve) => {
     asked += 1;
     const id = asked;
     const late = setTimeout(() => {
@@ -41,8 +51,12 @@ const ask = (url: string, { socket }: IncomingMessage) =>
       clearTimeout(late);
       resolve(answer);
     });
-    tell({ question: { id, url, address: socket.remoteAddress ?? '' } });
+    tell({ question: { id, url, address } });
   });
+  remembered.set(key, reply);
+  void reply.then(() => setTimeout(() => remembered.delete(key), REMEMBERED_MS));
+  return reply;
+}
 
 /** A proxied request would have the proxy's address. By default, nginx adds no header, but forwards as HTTP/1.0. */
 const isForwarded = (request: IncomingMessage) => request.httpVersion === '1.0' || hasProxyHeader(request);

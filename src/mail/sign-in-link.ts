@@ -46,7 +46,8 @@ async function mailLink(
     ...letterView(context),
     ...{ name: oneLine(to.name), url, until: minuteOf(expires_at), ...more },
   });
-  return sendNow(context, 'sign-in', { to, content });
+  const { outcome, reply: answer } = await sendNow(context, 'sign-in', { to, content });
+  return { outcome, reply: answer };
 }
 
 /** Sends an e-mail at once. `name` begins its Message-ID. */

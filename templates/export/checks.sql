@@ -418,7 +418,7 @@ CREATE INDEX numerals_by ON numerals (amount, currency);
 -- The limits that the settings and comparisons state, by currency, in its smallest unit; a text other than a number counts as
 -- more than any amount.
 CREATE TABLE limits AS
-SELECT code, value, CASE WHEN length(in_digits) BETWEEN 1 AND 17 AND ltrim(in_digits, '0123456789') = ''
+SELECT code, value, CASE WHEN length(in_digits) BETWEEN 1 AND 18 AND ltrim(in_digits, '0123456789') = ''
                          THEN CAST(in_digits AS BIGINT) ELSE 999999999999999999 END AS units
 FROM (SELECT t.code, t.value, replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places) AS in_digits
       FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
@@ -2751,10 +2751,10 @@ FROM (SELECT 'month ' || month || ' in ' || time_zone AS name FROM month_zones
       UNION ALL SELECT 'balance of ' || month || ' in ' || currency || ' of ' || account FROM book_balances
       UNION ALL SELECT 'bank line of ' || account || ': ' || identity FROM bank_lines
       UNION ALL SELECT 'transaction ' || id || ' of ' || account FROM balance_transactions
-      UNION ALL SELECT 'settlement line of ' || partner_id || ', quote ' || quote_id || ' ' || coalesce(requote_id, '-')
-                         || ', ' || coalesce(transfer, '-') || ' ' || coalesce(payment, '-') FROM settlement_lines
-      UNION ALL SELECT 'share of transaction ' || balance_transaction_id || ' for quote ' || quote_id || ' '
-                         || coalesce(requote_id, '-') FROM share_allocations WHERE matched_by <> 'finance'
+      UNION ALL SELECT 'settlement line of ' || partner_id || ', quote ' || quote_id || coalesce(' requote ' || requote_id, '')
+                         || coalesce(' transfer ' || transfer, '') || coalesce(' payment ' || payment, '') FROM settlement_lines
+      UNION ALL SELECT 'share of transaction ' || balance_transaction_id || ' for quote ' || quote_id
+                         || coalesce(' requote ' || requote_id, '') FROM share_allocations WHERE matched_by <> 'finance'
       UNION ALL SELECT 'erasure of ' || commitment FROM erasures
       UNION ALL SELECT 'PDF of SHA-256 ' || sha256 FROM document_pdfs
       UNION ALL SELECT 'reminder ' || dunning_level || ' of document ' || document_id || ', counted from day ' || counted_from

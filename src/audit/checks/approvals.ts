@@ -39,10 +39,18 @@ export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
 
 /**
  * Each action under a rule with amounts states what was compared: the amount of the action, the sum of the same user's
- * earlier actions of this kind for the same partner, and the limit of the rule. The sum matches the events, and amount
- * and sum together do not exceed the limit, which the rule `amounts_compared` compares with the settings.
+ * earlier actions of this kind for the same partner, and the limit of the rule. The sum matches the events, the limit
+ * matches the recorded settings, and amount and sum together do not exceed it.
+ *
+ * A process may have started with the earlier settings, so a changed rule applies from an hour after its change was
+ * recorded.
  */
-export const ACTIONS_COMPARED = `compared AS MATERIALIZED (
+export const ACTIONS_COMPARED = `rules AS MATERIALIZED (
+  SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.log_no, e.occurred_at,
+         lead(e.log_no) OVER (PARTITION BY c.change->>'field' ORDER BY e.log_no) AS until_fact_id
+  FROM audit_events e CROSS JOIN LATERAL jsonb_array_elements(e.details->'changes') AS c (change)
+  WHERE e.action IN ('settings.change', 'settings.adopt') AND c.change->>'field' LIKE 'approvals.%'
+), compared AS MATERIALIZED (
   SELECT DISTINCT ON (details->'compared'->>'comparison') event_id, log_no, user_id, occurred_at,
          details->'compared'->>'comparison' AS comparison, details->'compared'->>'action' AS action,
          (details->'compared'->>'days')::integer AS days, details->'compared'->'partners' AS partners,
@@ -54,7 +62,7 @@ export const ACTIONS_COMPARED = `compared AS MATERIALIZED (
   FROM compared c
   CROSS JOIN LATERAL jsonb_to_recordset(c.amounts) AS a (currency text, amount numeric, before numeric, above numeric)
 ), inspected AS (
-  SELECT p.event_id, p.action, p.currency, p.amount, p.before, p.above,
+  SELECT p.event_id, p.log_no, p.occurred_at, p.action, p.currency, p.amount, p.before, p.above,
          (SELECT coalesce(sum(q.amount), 0) FROM parts q
           WHERE q.action = p.action AND q.currency = p.currency AND q.user_id IS NOT DISTINCT FROM p.user_id
             AND q.log_no < p.log_no AND q.occurred_at > p.occurred_at - make_interval(days => p.days)
@@ -66,4 +74,11 @@ export const ACTIONS_COMPARED = `compared AS MATERIALIZED (
          format('is %s of %s %s without a second person, after %s (it states %s) in the days before, above %s', action,
                 amount, currency, found, before, above) AS detail
   FROM inspected WHERE found <> before OR amount + found > above
+  UNION ALL
+  SELECT format('event %s', i.event_id),
+         format('states that %s needs a second person above %s %s; the settings say %s', i.action, i.above, i.currency,
+                r.value)
+  FROM inspected i JOIN rules r ON r.field = format('approvals.%s.above.%s', i.action, i.currency)
+    AND r.log_no < i.log_no AND (r.until_fact_id IS NULL OR i.log_no < r.until_fact_id)
+  WHERE r.occurred_at < i.occurred_at - interval '1 hour' AND r.value::numeric IS DISTINCT FROM i.above
 )`;

@@ -33,10 +33,14 @@ export function lackingOf(demand: Demand): Lack[] {
     ...buyerLacks(parties, format, categories),
     ...(format === 'ubl' ? peppolLacks(parties, currency) : []),
     ...(demand.hasAccount ? [] : [lack('settings.json', `instructions.${currency}.wire`, 'BG-17')]),
-    ...((minorDigits(currency) ?? 0) > 2 ? [lack('partners.json', `e_invoice none: ${TWO_DECIMALS}`, 'BT-5')] : []),
+    ...((minorDigits(currency) ?? 0) > 2
+      ? [lack('partners.json', `e_invoice none: ${TWO_DECIMALS}`, CURRENCY_TERM)]
+      : []),
   ];
 }
 
+/** The term of EN 16931 for the currency of a document. */
+export const CURRENCY_TERM = 'BT-5';
 const TWO_DECIMALS = 'EN 16931 has two decimals, and its currency has more';
 
 const lack = (file: Lack['file'], field: string, term: string) => ({ file, field, term });
