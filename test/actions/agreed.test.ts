@@ -258,14 +258,35 @@ test('verify finds an action that should have asked for approval and did not', a
   expect(await forged(`jsonb_set(details, '{compared,amounts,0,amount}', '"140.00"')`)).toContain(
     'is payment.record of 140.00 USD without a second person, after 60.00 (it states 60.00) in the days before, above 100.00',
   );
-  expect(
-    await forged(
-      `jsonb_set(details, '{compared,amounts,0}',
-      '{"currency": "USD", "amount": "140.00", "before": "60.00", "above": "1000.00"}')`,
-      'amounts_compared',
-    ),
-  ).toContain('action payment.record, about USD, limit_stated 1000.00, settings_have 100.00');
+  const higher = `jsonb_set(details, '{compared,amounts,0}',
+    '{"currency": "USD", "amount": "140.00", "before": "60.00", "above": "1000.00"}')`;
+  expect(await forged(higher)).toContain('needs a second person above 1000.00 USD; the settings say 100.00');
+  expect(await forged(higher, 'amounts_compared')).toContain(
+    'action payment.record, about USD, limit_stated 1000.00, settings_have 100.00',
+  );
   expect(await forged(`details - 'compared'`, 'act_needed_approval')).toContain('Found: action payment.record, ');
+});
+
+test.each<[what: string, after: Settings['approvals'], found: string]>([
+  ['where another setting changed in the hour before', RULE, '100.00'],
+  ['where the rule has no limit any more', { 'payment.record': { always: true } }, ''],
+])('verify finds a limit that was forged %s', async (_, after, found) => {
+  world.settings = { ...world.settings, approvals: RULE };
+  await recordSettingsChanges(world.database, world);
+  world.at('2026-08-01T12:00:00Z');
+  world.settings = { ...world.settings, approvals: after, finance_email: 'other@issuer.example' };
+  await recordSettingsChanges(world.database, world);
+  world.at(after === RULE ? '2026-08-01T12:30:00Z' : '2026-08-01T17:00:00Z');
+  await pay('60.00');
+  await world.sql(GUARDS_OFF);
+  await world.sql(
+    `UPDATE audit_events SET details = jsonb_set(details, '{compared,amounts,0,above}', '"1000.00"')
+     WHERE event_id = (SELECT max(event_id) FROM audit_events WHERE action = 'payment.record')`,
+  );
+  await world.sql(GUARDS_ON);
+  expect((await differences('actions_compared')).map(({ detail }) => detail)).toEqual([
+    `states that payment.record needs a second person above 1000.00 USD; the settings say ${found}`,
+  ]);
 });
 
 test('a close puts unusual documents on hold without a second person, where a hold by hand needs one', async () => {

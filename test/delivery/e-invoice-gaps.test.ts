@@ -162,3 +162,20 @@ test.each(Object.entries(CASES))(
   },
   120_000,
 );
+
+test('a currency of three decimals is told to be issued again, because the format of an issued document is fixed', async () => {
+  sellAs(world, SELLER);
+  const kuwaiti = { ...FRENCH, currency: 'KWD' };
+  await world.partners([partner(kuwaiti)]);
+  await world.rows([quote({ partner_id: FRENCH.partner_id, currency: 'KWD' })]);
+  await world.close();
+  await world.deliver();
+  expect(await world.sql('SELECT status, reason FROM document_emails')).toEqual([
+    {
+      status: 'held',
+      reason: expect.stringContaining(
+        'cannot be written: EN 16931 has two decimals, and KWD has more. Set e_invoice to none in partners.json, and rerun',
+      ) as string,
+    },
+  ]);
+});

@@ -1,10 +1,12 @@
 /** What strangers can make a server do: how often, how much at once, and for how long. */
+
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { answerWithin, Gate } from '../../src/http/gates.ts';
+import { addCounts } from '../../src/http/server.sql.ts';
 import { commit, packageVersion } from '../../src/package.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -95,6 +97,27 @@ test('two servers of one database count together, within a second or two', async
     .toBe(429);
   const [row] = await world.sql(`SELECT requests FROM request_counts WHERE key = $1`, [`page ${address}`]);
   expect(Number(row?.['requests'])).toBeGreaterThanOrEqual(40);
+});
+
+test('requests and failed sign-ins are counted by their own clocks, so that neither forgets the other', async () => {
+  const request = (key: string) =>
+    world.database.transaction((tx) => addCounts(tx, { keys: [key], requests: [1], seconds: 60, now: null }));
+  const wrong = () =>
+    from('198.51.100.91', '/api/oauth/token', served, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ client_id: 'c-0123456789', client_secret: 'wrong' }),
+    });
+  const now = world.environment.now();
+  for (const at of ['2020-01-01T00:00:00Z', '2040-01-01T00:00:00Z']) {
+    world.at(at);
+    await request(`call ${at}`);
+    await wrong();
+    expect((await request(`call ${at}`))[0]?.requests).toBe(2);
+  }
+  world.at(now.toISO() as string);
+  const kept = await world.sql(`SELECT key FROM request_counts WHERE key LIKE '%198.51.100.91 c-0123456789'`);
+  expect(kept).toHaveLength(1);
 });
 
 const TIME = () => Math.floor(world.environment.now().toSeconds());

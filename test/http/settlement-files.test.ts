@@ -115,6 +115,15 @@ test('a line counts once in however many files it is', async () => {
   });
 });
 
+test('a line without a transfer, and one with the transfer "-", are two lines', async () => {
+  const caller = callers['p-csv'];
+  const id = await sold(caller);
+  await send(caller, fileOf(`${id},,py_dash,14.87,${AT}`));
+  const before = await recorded();
+  await send(caller, fileOf(`${id},-,py_dash,14.87,${AT}`));
+  expect(await recorded()).toMatchObject({ lines: (before?.['lines'] ?? 0) + 1 });
+});
+
 test('of an account that we read, the money of a line is awaited until the processor reports it', async () => {
   const caller = callers['p-read'];
   const moved = share(1487, AT);
