@@ -2,18 +2,28 @@
  * Amounts with their currency. An amount is parsed from text to a decimal, never to binary floating point. An amount is
  * written with exactly its currency's ISO 4217 minor digits. Only computed prices are rounded, half up.
  */
-import { readFileSync } from 'node:fs';
 import { Decimal as SharedDecimal } from 'decimal.js';
-import { CHECKS_SQL } from '#package';
 
 // A month's total is an unbounded sum of amounts below 10^15. With 60 digits, every sum is exact.
 const Decimal = SharedDecimal.clone({ precision: 60, toExpNeg: -60, toExpPos: 60 });
 
-/** The minor digits of the active currencies of ISO 4217, as verifiers read them from checks.sql. */
+/** Alphabetic codes of active ISO 4217 currencies by number of minor digits (list of 2026-01-01). */
+const CODES_BY_MINOR_DIGITS: ReadonlyArray<readonly [digits: number, codes: string]> = [
+  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
+  [
+    2,
+    `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW CNY
+     COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS
+     INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR
+     MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP
+     STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG`,
+  ],
+  [3, 'BHD IQD JOD KWD LYD OMR TND'],
+  [4, 'CLF UYW'],
+];
+
 export const MINOR_DIGITS: ReadonlyMap<string, number> = new Map(
-  [...readFileSync(CHECKS_SQL, 'utf8').matchAll(/^-- CURRENCIES (\d) (.+)$/gm)].flatMap(([, digits, codes = '']) =>
-    codes.split(' ').map((code) => [code, Number(digits)] as const),
-  ),
+  CODES_BY_MINOR_DIGITS.flatMap(([digits, codes]) => codes.split(/\s+/).map((code) => [code, digits] as const)),
 );
 
 /** Returns a currency's number of minor digits, or undefined if ISO 4217 has no such currency. */

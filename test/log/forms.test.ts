@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { LOG_FORMS } from '../../src/log/forms.ts';
+import { MINOR_DIGITS } from '../../src/money.ts';
 import { CHECKS_SQL } from '../../src/package.ts';
 
 const TYPE = /^(text|int|amount|rate|number|day|time|flag|hex|map|personal)(@[a-z_]+)?$/;
@@ -28,4 +29,11 @@ test('each column of a form has a name and a type that verifiers can read', () =
       kind,
     ).toEqual([]);
   }
+});
+
+test('the currencies that the verifiers read have the minor digits of the program', () => {
+  const read = [...readFileSync(CHECKS_SQL, 'utf8').matchAll(/^-- CURRENCIES (\d) (.+)$/gm)].flatMap(
+    ([, digits, codes = '']) => codes.split(' ').map((code) => [code, Number(digits)]),
+  );
+  expect(new Map(read as [string, number][])).toEqual(MINOR_DIGITS);
 });
