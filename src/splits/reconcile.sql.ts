@@ -227,7 +227,8 @@ export const namedQuote = (quote: string, account: string) => `
           WHERE p.account = ${account} AND p.partner_id = ${quote}.partner_id) AS own_account,
   (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
    WHERE d.partner_id = ${quote}.partner_id AND d.currency = ${quote}.currency AND d.arrangement = ${quote}.arrangement
-     AND d.document = 'invoice' AND d.purpose = 'month' AND ${quote}.posted_month > coalesce(m.previous, '') AND ${quote}.posted_month <= d.month
+     AND d.document = 'invoice' AND d.purpose = 'month'
+     AND ${quote}.posted_month > coalesce(m.previous, '') AND ${quote}.posted_month <= d.month
    ORDER BY d.document_id DESC LIMIT 1) AS invoice`;
 
 export type UnmatchedBalanceTransaction = Readonly<{
