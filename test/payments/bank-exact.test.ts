@@ -423,6 +423,7 @@ const ends = (total: string, records: number) => [
   `99,${total},1,${records + 4}/`,
 ];
 const CREDIT = '16,142,5000,Z,R1,,INV-2026-000001/';
+const OWN_TYPES = ['16,921,5000,Z,R1,,INV-2026-000001/', '16,960,500,Z,R2,,STANDING ORDER/'];
 
 describe('BAI2', () => {
   test.each<Case>([
@@ -484,6 +485,38 @@ describe('BAI2', () => {
       bai('03,0099,USD/', CREDIT.replace('INV', 'ORIG CO NAME:MÜLLER TRN: INV'), ...ends('5000', 3)),
       /^50\.00/,
     ],
+    [
+      "a credit and a debit of the bank's own types",
+      bai('03,0099,USD,010,100,,,015,4600,,/', ...OWN_TYPES, ...ends('10200', 4)),
+      '50.00 | -5.00',
+    ],
+    [
+      "a credit of the bank's own types that is lost",
+      bai('03,0099,USD,010,100,,,015,4600,,/', OWN_TYPES[1] ?? '', ...ends('5200', 3)),
+      /refused.*closing ledger balance \(015\): the file states 46\.00, its records give -4\.00/s,
+    ],
+    [
+      'transactions of a loan, which are neither credits nor debits',
+      bai('03,0099,USD,010,100,,,015,5100,,/', CREDIT, '16,721,700,Z/', '16,721,300,Z/', ...ends('11200', 5)),
+      '50.00 | Account 0099: transactions of type 721, which are neither credits nor debits, were not recorded: 2 of 10.00 USD in all, the first at line 5.',
+    ],
+    [
+      'a text of the bank that has no amount',
+      bai('03,0099,USD,010,100,,,015,5100,,/', CREDIT, '16,890,,,,,BRANCH CLOSED ON FRIDAY/', ...ends('10200', 4)),
+      '50.00 | The bank writes of 0099: BRANCH CLOSED ON FRIDAY',
+    ],
+    [
+      'a credit that has no amount',
+      bai('03,0099,USD/', CREDIT.replace('5000', ''), ...ends('0', 3)),
+      /refused.*'' is not the amount of a transaction/s,
+    ],
+    ...['1', '2', '3', '4', ''].map(
+      (modifier): Case => [
+        `the as-of-date modifier '${modifier}'`,
+        bai('03,0099,USD,010,100,,,015,5100,,/', CREDIT, ...ends('10200', 3)).replace('USD,2/', `USD,${modifier}/`),
+        ['1', '3'].includes(modifier) ? '50.00 | interim' : '50.00',
+      ],
+    ),
   ])('an account with %s', check('a.bai'));
 });
 
