@@ -221,8 +221,13 @@ describe('camt.053', () => {
     ['one instructed amount of two lost', camt(entry('300.00', details(within('InstdAmt', '200.00')))), asOne],
     [
       'fewer transactions than its batch',
-      camt(entry('300.00', details(batch(2), part('300.00')))),
+      camt(entry('300.00', details(batch(2), part('200.00')))),
       /refused.*has a batch of 2 transactions \(Btch\/NbOfTxs\) with the details of 1/s,
+    ],
+    [
+      'one transaction with the amount of all three of its batch',
+      camt(entry('300.00', details(batch(3, '300.00'), part('300.00')))),
+      /^300\.00 \| .*entry 1 .*it has a batch of 3 transactions \(Btch\/NbOfTxs\) with the details of 1, so it is one line, without a payer/,
     ],
     [
       'a batch that states its number and gives no details',
@@ -290,12 +295,27 @@ describe('camt.053', () => {
   const named = (encoding: string) => xml.replace('UTF-8', encoding).replace('<Id>1<', '<Id>\u00fc<');
   test.each<Case>([
     ['in an envelope', enveloped(xml), READ],
+    [
+      'in an envelope of SWIFT, which has a body',
+      `<Saa:DataPDU xmlns:Saa="urn:swift:saa:xsd:saa.2.0"><Saa:Body>${enveloped(xml).replace(/<\/?BizMsgEnvlp>/g, '')}</Saa:Body></Saa:DataPDU>`,
+      READ,
+    ],
+    [
+      'in envelopes at two levels',
+      `<a>${enveloped(xml)}<b>${enveloped(xml.replace('10.00', '7.00'))}</b></a>`,
+      `${READ} || 7.00 | ${NOT_CHECKED}`,
+    ],
     ['in UTF-16', Buffer.from(`\ufeff${named('UTF-16')}`, 'utf16le'), READ],
     ['in UTF-16, the other byte first', Buffer.from(`\ufeff${named('UTF-16')}`, 'utf16le').swap16(), READ],
     ['in Latin-1', Buffer.from(named('ISO-8859-1'), 'latin1'), READ],
     ['in Windows-1252', Buffer.from(named('windows-1252'), 'latin1'), READ],
     ['in Latin-1 that says UTF-8', Buffer.from(named('UTF-8'), 'latin1'), /refused.*is not text in UTF-8/s],
     ['cut off', xml.slice(0, -80), /refused.*is not XML/s],
+    [
+      'with an entry outside its statement',
+      xml.replace('</Stmt>', `</Stmt>${entry('7.00')}`),
+      /refused.*has an entry \(Ntry\) outside a statement \(Stmt\)/s,
+    ],
     ['with a document type', xml.replace('?>', '?><!DOCTYPE l [<!ENTITY a "aa">]>'), /refused.*document type/s],
     [
       'with an entry that names entries',
@@ -309,6 +329,31 @@ describe('camt.053', () => {
       READ,
     ],
   ])('a file %s', check('a.xml'));
+
+  const referenced = (reference: string, amount = '10.00') =>
+    entry(amount).replace('</Ntry>', `<AcctSvcrRef>${reference}</AcctSvcrRef></Ntry>`);
+  test.each<Case>([
+    [
+      'in a file without balances',
+      camt(referenced('R1'), referenced('R1')),
+      /refused.*entry 2: is entry 1 \(R1\) again/s,
+    ],
+    [
+      'in a notification',
+      camt(referenced('R1'), referenced('R1'))
+        .replaceAll('camt.053', 'camt.054')
+        .replaceAll('BkToCstmrStmt', 'BkToCstmrDbtCdtNtfctn')
+        .replaceAll('Stmt>', 'Ntfctn>'),
+      /refused.*entry 2: is entry 1 \(R1\) again/s,
+    ],
+    [
+      'that the balances contain twice',
+      camt(opens('0.00'), closes('20.00'), referenced('R1'), referenced('R1')),
+      '10.00 | 10.00',
+    ],
+    ['without a reference', camt(entry('10.00'), entry('10.00')), `10.00 | 10.00 | ${NOT_CHECKED}`],
+    ['with another amount', camt(referenced('R1'), referenced('R1', '7.00')), `10.00 | 7.00 | ${NOT_CHECKED}`],
+  ])('an entry that occurs twice %s', check('a.xml'));
 
   const prefixed = (text: string) => text.replace(/<(\/?)(?=[A-Z])/g, '<$1c:').replace('xmlns=', 'xmlns:c=');
   const foreign = (text: string) => `<Ntry xmlns="urn:other">${text.slice('<Ntry>'.length)}`;
@@ -635,6 +680,59 @@ test.each<Case>([
   ],
   ['an empty field that is left open', ofx.replace('<FITID>', '<MEMO>\n<FITID>'), /^5\.00/],
 ])('OFX with %s', check('a.ofx'));
+
+const transaction = (type: string, amount: string, more = `<FITID>${type}${amount}`) =>
+  `<STMTTRN><TRNTYPE>${type}<DTPOSTED>20261008<TRNAMT>${amount}${more}</STMTTRN>`;
+const withOthers = (...others: readonly string[]) =>
+  ofx.replace('</BANKTRANLIST>', `${others.join('')}</BANKTRANLIST>`);
+const AS_CREDITS =
+  /^5\.00 \| -1\.00 \| 12\.00 \| Read as credits, because they have no minus sign: the [A-Z]+ of 12\.00 \(line 1\)\./;
+test.each<Case>([
+  ...['PAYMENT', 'DIRECTDEBIT'].map(
+    (type): Case => [`a ${type} that was received`, withOthers(transaction(type, '12.00')), /^5\.00 \| 12\.00/],
+  ),
+  ...['FEE', 'SRVCHG', 'CHECK'].flatMap((type): Case[] => [
+    [
+      `a ${type} with a plus sign, if others have a minus sign`,
+      withOthers(transaction('DEBIT', '-1.00'), transaction(type, '12.00')),
+      AS_CREDITS,
+    ],
+    [
+      `a ${type} with a plus sign, if none has a minus sign`,
+      withOthers(transaction(type, '12.00')),
+      /refused.*Was it received or given back\? If so, import a longer period/s,
+    ],
+    [`a ${type} with a minus sign`, withOthers(transaction(type, '-12.00')), /^5\.00 \| -12\.00/],
+  ]),
+  ['a DEBIT with a plus sign', withOthers(transaction('DEBIT', '12.00')), /refused.*contradicts the type DEBIT/s],
+  ['a CREDIT with a minus sign', withOthers(transaction('CREDIT', '-12.00')), /refused.*contradicts the type CREDIT/s],
+  [
+    'two equal transactions with the id 0',
+    withOthers(...Array(2).fill(transaction('CREDIT', '7.00', '<FITID>0'))),
+    /^5\.00 \| 7\.00 \| 7\.00/,
+  ],
+  [
+    'one id for all transactions of a day',
+    withOthers(transaction('CREDIT', '7.00', '<FITID>9<NAME>A'), transaction('CREDIT', '7.00', '<FITID>9<NAME>B')),
+    /^5\.00 \| 7\.00 \| 7\.00/,
+  ],
+  [
+    'a transaction twice',
+    withOthers(...Array(2).fill(transaction('CREDIT', '7.00', '<FITID>9<NAME>A'))),
+    /refused.*the transaction 9 occurs twice/s,
+  ],
+  [
+    'a comment before the header of version 2',
+    `<?xml version="1.0"?>\n<!-- a bank -->\n<?OFX OFXHEADER="200"?>\n${ofx}`,
+    /^5\.00/,
+  ],
+])('OFX with %s', check('a.ofx'));
+
+test('a fee that is given back reverses a debit, and is no payment', () => {
+  const text = withOthers(transaction('DEBIT', '-1.00'), transaction('FEE', '12.00'));
+  const { statements } = readBankFile({ name: 'a.ofx', bytes: Buffer.from(text) }, {});
+  expect(statements.flatMap(({ lines }) => lines.map(({ reversal }) => reversal))).toEqual([false, false, true]);
+});
 
 /** A zip archive of these files. */
 function zip(files: Readonly<Record<string, string>>): Buffer {

@@ -8,9 +8,9 @@ import { BankCsvMap, knownBankMaps } from '#config/bank-csv';
 import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 import { LINE_TOO_LONG, LONGEST_LINE, PROBLEMS_TOLD, tooLongLine } from '#reading/limits';
+import { plainAmount, SignCounts, Signs } from './csv-amounts.ts';
 import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding, newlines, withSingleBytes } from './format.ts';
 import { RunningBalances } from './running-balances.ts';
-import { plainAmount, SignCounts, Signs } from './csv-amounts.ts';
 import {
   ambiguousAmount,
   BankLine,
