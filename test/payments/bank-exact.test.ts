@@ -86,6 +86,12 @@ describe('camt.053', () => {
     ['no closing balance', page(opens('5.00')), /^10\.00 \| .*has no closing balance, so its sum was not checked/],
     ['no opening balance', page(closes('5.00')), /^10\.00 \| .*has no opening balance, so its sum was not checked/],
     ['a balance of the bank only', page(balance('<Prtry>OPBD</Prtry>', '1.00')), `10.00 | ${NOT_CHECKED}`],
+    [
+      'two opening balances that differ',
+      page(opens('5.00'), opens('6.00'), closes('15.00')),
+      /refused.*has two balances OPBD: 5\.00 and 6\.00/s,
+    ],
+    ['the same opening balance twice', page(opens('5.00'), opens('5.00'), closes('15.00')), '10.00'],
     ['both balances', page(opens('5.00'), closes('15.00')), '10.00'],
     [
       'a closing balance that is wrong',
@@ -421,6 +427,10 @@ describe('MT940', () => {
     ['whole', whole(), '10.00'],
     ['without an opening balance', message(LINE, CLOSE), /refused.*has no balance \(:60F:\)/s],
     ['without a closing balance', message(OPEN, LINE), /refused.*has no balance \(:62F:\)/s],
+    ['with a balance without whole digits', message(':60F:C261006EUR,00', LINE, ':62F:C261007EUR10,'), '10.00'],
+    ['with a space in an amount', whole(LINE.replace('C10,00', 'C1 000,00')), /refused.*is not an entry \(:61:\)/s],
+    ['that ends with Ctrl-Z', `${whole()}\x1a`, '10.00'],
+    ['that is filled with NUL', `${whole()}\0\0\0`, '10.00'],
     ['with an empty balance', message(':60F:', LINE, CLOSE), /refused.*'' is not a balance/s],
     [
       'with two opening balances',
@@ -524,6 +534,7 @@ describe('BAI2', () => {
       bai('03,0099,USD,010,100,,,015,5100,,,/', '88,072,000,,/', CREDIT, ...ends('10200', 4)),
       '50.00',
     ],
+    ['an end of Ctrl-Z', `${bai('03,0099,USD/', CREDIT, ...ends('5000', 3))}\x1a`, /^50\.00/],
     ['several records on a line', bai('03,0099,USD/', CREDIT, ...ends('5000', 3)).replaceAll('/\n', '/ '), /^50\.00/],
     [
       'a payer in UTF-8',
@@ -586,6 +597,12 @@ describe('CSV', () => {
       'that does not include a line',
       rows(day(1, '10.00', '15.00'), day(2, '1.00'), day(2, '-3.00', '12.00')),
       /refused.*line 4: running balance.* states 12\.00, its records give 13\.00/s,
+    ],
+    ['before which a line is blank', `\n${rows(day(1, '10.00', '15.00'))}`, '10.00'],
+    [
+      'before a footer',
+      rows(day(1, '10.00', '15.00'), 'Total,10.00,,'),
+      /refused.*line 3: 'Total' is not a date .* add a rule to the map that skips such rows \(skip_rows\)/s,
     ],
     ['beside no line', rows(day(1, '10.00'), day(2, '-3.00')), `10.00 | -3.00 | ${NO_BALANCE} not checked.`],
     [
@@ -780,6 +797,11 @@ describe('a zip archive', () => {
       zip({ 'a.pdf': '', 'b.pdf': '', 'c.pdf': '', 'd.pdf': '', 'e.pdf': '', 'a.xml': statement }),
       '10.00 | The archive also has a.pdf, b.pdf, c.pdf and 2 more: ignored.',
     ],
+    [
+      'with checksums and signatures',
+      zip({ 'a.xml': statement, 'a.xml.sha256': 'x', 'a.xml.sig': 'x', 'camt.xsd': '<xs:schema x="y"/>' }),
+      '10.00 | The archive also has a.xml.sha256, a.xml.sig, camt.xsd: ignored.',
+    ],
     ['of a statement of the license bank', zip({ 'License-bank.xml': statement }), '10.00'],
     ['of a statement that is named as a document', zip({ 'readme.md': statement }), '10.00'],
     ['with a file for people that is none', zip({ 'a.xml': statement, 'readme.sta': 'x' }), /refused.*readme\.sta/s],
@@ -800,5 +822,7 @@ test.each<Case>([
   ],
   ['EDIFACT without its separators', "UNB+UNOC:3+BANK'", /refused: .*is an EDIFACT file/],
   ['QIF', '!Type:Bank\nD10/07/2026\n', /refused: .*is a QIF file.*Import the statements of this account/s],
+  ['an empty file', '', /refused: .*is an empty file.*Download it again/s],
+  ['gzip', Buffer.from('1f8b0800', 'hex'), /refused: .*is a file packed with gzip.*Unpack it/s],
   ['QIF with its settings first', '!Clear:AutoSwitch\n!Type:Bank\n', /refused: .*is a QIF file/],
 ])('%s is refused by its name', check('a.txt'));

@@ -320,6 +320,10 @@ function balancesOf(all: readonly Node[], path: string, { message, problems }: S
     if (direction === undefined) complain(notDirection(of.node, title));
     return direction === 'debit' ? read.negated() : read;
   };
+  for (const code of ['OPBD', 'CLBD']) {
+    const [first, other] = new Set(coded.flatMap((each) => (each.code === code ? [amount(each)?.toString()] : [])));
+    if (other !== undefined) complain(`has two balances ${code}: ${first} and ${other}`);
+  }
   const opening = amount(named('OPBD') ?? named('PRCD') ?? interim.shift());
   const last = named('CLBD');
   const closedOn = date(child(last?.node, 'Dt'));

@@ -69,7 +69,11 @@ function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): 
 function fits(map: BankCsvMap, { bytes }: BankFile) {
   if (map.header === false) return false;
   const head = new TextDecoder(markedEncoding(bytes) ?? map.encoding).decode(bytes.subarray(0, HEAD_BYTES));
-  const line = head.split(LINE_END)[map.skip_lines] ?? '';
+  const line =
+    head
+      .split(LINE_END)
+      .slice(map.skip_lines)
+      .find((each) => each.trim() !== '') ?? '';
   try {
     const [headings = []] = parse(line, { delimiter: map.delimiter, trim: true }) as string[][];
     return columnsOf(map).every((name) => headings.includes(name));
@@ -290,7 +294,7 @@ function readRow(row: Row, map: BankCsvMap, signs: Signs, problems: FieldProblem
     return undefined;
   };
   const missing = columnsOf(map).find((name) => row.cells[name] === undefined);
-  if (missing !== undefined) return complain(`has no column '${missing}'`);
+  if (missing !== undefined) return complain(`has no column '${missing}'. ${SKIP}`);
   // A comma in an amount without quotes moves what is after it.
   if (row.more.some((each) => each.trim() !== '')) return complain('has more cells than the file has columns');
   const account = compact(cell(columns.account) || map.account);
@@ -298,7 +302,8 @@ function readRow(row: Row, map: BankCsvMap, signs: Signs, problems: FieldProblem
   const currency = (cell(columns.currency) || map.currency).toUpperCase();
   if (!isCurrency(currency)) return complain(`'${currency}' is not a currency`);
   const bookedOn = day(cell(columns.date), map.date_format);
-  if (bookedOn === undefined) return complain(`'${cell(columns.date)}' is not a date of the form ${map.date_format}`);
+  if (bookedOn === undefined)
+    return complain(`'${cell(columns.date)}' is not a date of the form ${map.date_format}. ${SKIP}`);
 
   const number = (name: string | undefined) => {
     const written = cell(name);
@@ -363,6 +368,7 @@ function readRow(row: Row, map: BankCsvMap, signs: Signs, problems: FieldProblem
   return { account, line, balance, movement };
 }
 
+const SKIP = 'If it is a footer, add a rule to the map that skips such rows (skip_rows)';
 const CREDIT_VALUES = ['C', 'CR', 'CRDT', 'CREDIT'];
 const DEBIT_VALUES = ['D', 'DR', 'DBIT', 'DEBIT'];
 
