@@ -57,7 +57,7 @@ describe('a transaction of OFX', () => {
     expect(() => amounts('a.ofx', ofx(transaction('-5.00', { type })))).toThrow(`contradicts the type ${type}`);
   });
 
-  test.each([
+  test.each<readonly [type: string, reason: string]>([
     ['DEBIT', 'contradicts the type DEBIT'],
     ...['CHECK', 'FEE', 'SRVCHG'].map((type) => [type, `the ${type} of 5.00 has no minus sign`] as const),
   ])('of the type %s cannot be positive in a file without minus signs', (type, reason) => {

@@ -344,8 +344,8 @@ function readRow(row: Row, map: BankCsvMap, signs: Signs, problems: FieldProblem
   );
   const text = joined(columns.text.map(cell));
   const direction = sum.isNegative() ? 'debit' : 'credit';
-  const isAgainstColumn = single === undefined && (credit?.isZero() === false) === sum.isNegative();
   const code = cell(columns.return_code) || returnCodeIn(direction, text);
+  const isReturn = code !== undefined || /\b(return|reversal|chargeback)/i.test(cell(columns.type));
   const line: BankLine = {
     position: row.line,
     booked_on: bookedOn,
@@ -360,8 +360,7 @@ function readRow(row: Row, map: BankCsvMap, signs: Signs, problems: FieldProblem
     type: cell(columns.type),
     // Banks in the USA write BAI2 codes in this column.
     method: methodOf(cell(columns.type), text),
-    // A credit that is taken back, or a debit that is given back.
-    reversal: isAgainstColumn || code !== undefined || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
+    reversal: isReturn || isGivenBack(single, credit, sum),
     return_code: code,
     raw: row.raw,
   };
@@ -377,6 +376,10 @@ function directionIn(value: string, { credit_values = CREDIT_VALUES, debit_value
   if (isOneOf(credit_values)) return 'credit';
   return isOneOf(debit_values) ? 'debit' : undefined;
 }
+
+/** Whether it is a debit in the column for credits, which was taken back, or a credit in the column for debits. */
+const isGivenBack = (single: Amount | undefined, credit: Amount | undefined, sum: Amount) =>
+  single === undefined && (credit?.isZero() === false) === sum.isNegative();
 
 /** Returns the amount from one signed column, or from two columns, which may have a minus sign. */
 function signedAmount(
