@@ -70,6 +70,79 @@ describe('a column map', () => {
     expect(lines(file('0.00', '-30.00'), input)).toEqual(['2026-10-01 -30.00 x']);
   });
 
+  describe('with separate columns for credits and debits', () => {
+    const input = { columns: { date: 'Day', credit: 'In', debit: 'Out', text: ['Text'] } };
+    const balanced = { columns: { ...input.columns, balance: 'Balance' } };
+    const file = (...rows: readonly string[]) =>
+      `Day,In,Out,Text,Balance\n${rows.map((row, index) => `2026-10-0${index + 1},${row}\n`).join('')}`;
+    const signed = (text: string, of: object) => lines(text, of).map((each) => each.split(' ')[1]);
+
+    test.each([
+      [
+        'reads a charge that is given back as a credit',
+        ['350,,x,1350', ',12,x,1338', ',-12,x,1350'],
+        '350.00 -12.00 12.00',
+      ],
+      [
+        'reads it so if the bank writes debits with a minus sign',
+        ['350,,x,1350', ',-12,x,1338', ',12,x,1350'],
+        '350.00 -12.00 12.00',
+      ],
+      ['reads a credit that is taken back as a debit', ['350,,x,1350', '-350,,x,1000'], '350.00 -350.00'],
+      ['reads credits with a minus sign if the balances say so', ['-350,,x,1350', '-1,,x,1351'], '350.00 1.00'],
+      ['reads a charge that is given back as the only debit', ['350,,x,1350', ',-12,x,1362'], '350.00 12.00'],
+    ])('and running balances, %s', (_title, rows, amounts) => {
+      expect(signed(file(...rows), balanced).join(' ')).toBe(amounts);
+    });
+
+    test.each([
+      ['most of its debits have none', [',5,x,', ',12,x,', ',-12,x,'], '-5.00 -12.00 12.00'],
+      ['most of its debits have one too', [',-5,x,', ',-12,x,', ',12,x,'], '-5.00 -12.00 12.00'],
+      ['all of its debits have one too', [',-5,x,', ',-12,x,'], '-5.00 -12.00'],
+      ['most of its credits have none', ['5,,x,', '12,,x,', '-12,,x,'], '5.00 12.00 -12.00'],
+    ])('reads an amount with a minus sign if %s', (_title, rows, amounts) => {
+      expect(signed(file(...rows), input).join(' ')).toBe(amounts);
+    });
+
+    test.each([
+      ['as many debits have one as none', [',12,x,', ',-12,x,'], "line 3: has a minus sign in the column 'Out'"],
+      ['all credits have one', ['-5,,x,', '-12,,x,'], "line 2: has a minus sign in the column 'In'"],
+    ])('refuses an amount with a minus sign if %s, and says what to do', (_title, rows, reason) => {
+      expect(() => signed(file(...rows), input)).toThrow(reason);
+      expect(() => signed(file(...rows), input)).toThrow(
+        'import a longer period, or add the column of the running bal',
+      );
+    });
+
+    test('refuses a line whose sign no running balance explains', () => {
+      expect(() => lines(file('350,,x,1350', ',12,x,1338', ',-12,x,1326', ',12,x,1338'), balanced)).toThrow(
+        'running bal',
+      );
+    });
+
+    test('marks what is given back as a reversal', () => {
+      const maps = { own: map(balanced) };
+      const bytes = Buffer.from(file('350,,x,1350', ',12,x,1338', ',-12,x,1350'));
+      const [statement] = readBankFile({ name: 'b.csv', bytes }, maps).statements;
+      expect(statement?.lines.map(({ reversal }) => reversal)).toEqual([false, false, true]);
+    });
+  });
+
+  test.each([
+    ['1.250,50 €', '1250.50'],
+    ['-12,00 EUR', '-12.00'],
+    ['12,00 EUR-', '-12.00'],
+    ['EUR 12,50', '12.50'],
+    ['(€ 12,50)', '-12.50'],
+  ])('reads the amount %s with its currency before or behind it', (written, amount) => {
+    const input = { columns: AMOUNTS, decimal: ',', delimiter: ';', currency: 'EUR' };
+    const file = `Day;Sum;Text\n2026-10-01;${written};x\n`;
+    expect(lines(file, input)).toEqual([`2026-10-01 ${amount} x`]);
+    expect(() => lines(file, { ...input, currency: 'USD' })).toThrow(
+      `'${written}' is in EUR, but the column map says USD: add currency=EUR to the map`,
+    );
+  });
+
   test('skips the rows of a rule: pending ones, continuations and footers', () => {
     const skip_rows = [
       { column: 'Day', values: ['', 'Total*'] },

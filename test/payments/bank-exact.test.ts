@@ -86,6 +86,12 @@ describe('camt.053', () => {
     ['no closing balance', page(opens('5.00')), /^10\.00 \| .*has no closing balance, so its sum was not checked/],
     ['no opening balance', page(closes('5.00')), /^10\.00 \| .*has no opening balance, so its sum was not checked/],
     ['a balance of the bank only', page(balance('<Prtry>OPBD</Prtry>', '1.00')), `10.00 | ${NOT_CHECKED}`],
+    [
+      'two opening balances that differ',
+      page(opens('5.00'), opens('6.00'), closes('15.00')),
+      /refused.*has two balances OPBD: 5\.00 and 6\.00/s,
+    ],
+    ['the same opening balance twice', page(opens('5.00'), opens('5.00'), closes('15.00')), '10.00'],
     ['both balances', page(opens('5.00'), closes('15.00')), '10.00'],
     [
       'a closing balance that is wrong',
@@ -221,8 +227,13 @@ describe('camt.053', () => {
     ['one instructed amount of two lost', camt(entry('300.00', details(within('InstdAmt', '200.00')))), asOne],
     [
       'fewer transactions than its batch',
-      camt(entry('300.00', details(batch(2), part('300.00')))),
+      camt(entry('300.00', details(batch(2), part('200.00')))),
       /refused.*has a batch of 2 transactions \(Btch\/NbOfTxs\) with the details of 1/s,
+    ],
+    [
+      'one transaction with the amount of all three of its batch',
+      camt(entry('300.00', details(batch(3, '300.00'), part('300.00')))),
+      /^300\.00 \| .*entry 1 .*it has a batch of 3 transactions \(Btch\/NbOfTxs\) with the details of 1, so it is one line, without a payer/,
     ],
     [
       'a batch that states its number and gives no details',
@@ -290,12 +301,27 @@ describe('camt.053', () => {
   const named = (encoding: string) => xml.replace('UTF-8', encoding).replace('<Id>1<', '<Id>\u00fc<');
   test.each<Case>([
     ['in an envelope', enveloped(xml), READ],
+    [
+      'in an envelope of SWIFT, which has a body',
+      `<Saa:DataPDU xmlns:Saa="urn:swift:saa:xsd:saa.2.0"><Saa:Body>${enveloped(xml).replace(/<\/?BizMsgEnvlp>/g, '')}</Saa:Body></Saa:DataPDU>`,
+      READ,
+    ],
+    [
+      'in envelopes at two levels',
+      `<a>${enveloped(xml)}<b>${enveloped(xml.replace('10.00', '7.00'))}</b></a>`,
+      `${READ} || 7.00 | ${NOT_CHECKED}`,
+    ],
     ['in UTF-16', Buffer.from(`\ufeff${named('UTF-16')}`, 'utf16le'), READ],
     ['in UTF-16, the other byte first', Buffer.from(`\ufeff${named('UTF-16')}`, 'utf16le').swap16(), READ],
     ['in Latin-1', Buffer.from(named('ISO-8859-1'), 'latin1'), READ],
     ['in Windows-1252', Buffer.from(named('windows-1252'), 'latin1'), READ],
     ['in Latin-1 that says UTF-8', Buffer.from(named('UTF-8'), 'latin1'), /refused.*is not text in UTF-8/s],
     ['cut off', xml.slice(0, -80), /refused.*is not XML/s],
+    [
+      'with an entry outside its statement',
+      xml.replace('</Stmt>', `</Stmt>${entry('7.00')}`),
+      /refused.*has an entry \(Ntry\) outside a statement \(Stmt\)/s,
+    ],
     ['with a document type', xml.replace('?>', '?><!DOCTYPE l [<!ENTITY a "aa">]>'), /refused.*document type/s],
     [
       'with an entry that names entries',
@@ -309,6 +335,31 @@ describe('camt.053', () => {
       READ,
     ],
   ])('a file %s', check('a.xml'));
+
+  const referenced = (reference: string, amount = '10.00') =>
+    entry(amount).replace('</Ntry>', `<AcctSvcrRef>${reference}</AcctSvcrRef></Ntry>`);
+  test.each<Case>([
+    [
+      'in a file without balances',
+      camt(referenced('R1'), referenced('R1')),
+      /refused.*entry 2: is entry 1 \(R1\) again/s,
+    ],
+    [
+      'in a notification',
+      camt(referenced('R1'), referenced('R1'))
+        .replaceAll('camt.053', 'camt.054')
+        .replaceAll('BkToCstmrStmt', 'BkToCstmrDbtCdtNtfctn')
+        .replaceAll('Stmt>', 'Ntfctn>'),
+      /refused.*entry 2: is entry 1 \(R1\) again/s,
+    ],
+    [
+      'that the balances contain twice',
+      camt(opens('0.00'), closes('20.00'), referenced('R1'), referenced('R1')),
+      '10.00 | 10.00',
+    ],
+    ['without a reference', camt(entry('10.00'), entry('10.00')), `10.00 | 10.00 | ${NOT_CHECKED}`],
+    ['with another amount', camt(referenced('R1'), referenced('R1', '7.00')), `10.00 | 7.00 | ${NOT_CHECKED}`],
+  ])('an entry that occurs twice %s', check('a.xml'));
 
   const prefixed = (text: string) => text.replace(/<(\/?)(?=[A-Z])/g, '<$1c:').replace('xmlns=', 'xmlns:c=');
   const foreign = (text: string) => `<Ntry xmlns="urn:other">${text.slice('<Ntry>'.length)}`;
@@ -376,6 +427,10 @@ describe('MT940', () => {
     ['whole', whole(), '10.00'],
     ['without an opening balance', message(LINE, CLOSE), /refused.*has no balance \(:60F:\)/s],
     ['without a closing balance', message(OPEN, LINE), /refused.*has no balance \(:62F:\)/s],
+    ['with a balance without whole digits', message(':60F:C261006EUR,00', LINE, ':62F:C261007EUR10,'), '10.00'],
+    ['with a space in an amount', whole(LINE.replace('C10,00', 'C1 000,00')), /refused.*is not an entry \(:61:\)/s],
+    ['that ends with Ctrl-Z', `${whole()}\x1a`, '10.00'],
+    ['that is filled with NUL', `${whole()}\0\0\0`, '10.00'],
     ['with an empty balance', message(':60F:', LINE, CLOSE), /refused.*'' is not a balance/s],
     [
       'with two opening balances',
@@ -423,6 +478,7 @@ const ends = (total: string, records: number) => [
   `99,${total},1,${records + 4}/`,
 ];
 const CREDIT = '16,142,5000,Z,R1,,INV-2026-000001/';
+const OWN_TYPES = ['16,921,5000,Z,R1,,INV-2026-000001/', '16,960,500,Z,R2,,STANDING ORDER/'];
 
 describe('BAI2', () => {
   test.each<Case>([
@@ -478,12 +534,45 @@ describe('BAI2', () => {
       bai('03,0099,USD,010,100,,,015,5100,,,/', '88,072,000,,/', CREDIT, ...ends('10200', 4)),
       '50.00',
     ],
+    ['an end of Ctrl-Z', `${bai('03,0099,USD/', CREDIT, ...ends('5000', 3))}\x1a`, /^50\.00/],
     ['several records on a line', bai('03,0099,USD/', CREDIT, ...ends('5000', 3)).replaceAll('/\n', '/ '), /^50\.00/],
     [
       'a payer in UTF-8',
       bai('03,0099,USD/', CREDIT.replace('INV', 'ORIG CO NAME:MÜLLER TRN: INV'), ...ends('5000', 3)),
       /^50\.00/,
     ],
+    [
+      "a credit and a debit of the bank's own types",
+      bai('03,0099,USD,010,100,,,015,4600,,/', ...OWN_TYPES, ...ends('10200', 4)),
+      '50.00 | -5.00',
+    ],
+    [
+      "a credit of the bank's own types that is lost",
+      bai('03,0099,USD,010,100,,,015,4600,,/', OWN_TYPES[1] ?? '', ...ends('5200', 3)),
+      /refused.*closing ledger balance \(015\): the file states 46\.00, its records give -4\.00/s,
+    ],
+    [
+      'transactions of a loan, which are neither credits nor debits',
+      bai('03,0099,USD,010,100,,,015,5100,,/', CREDIT, '16,721,700,Z/', '16,721,300,Z/', ...ends('11200', 5)),
+      '50.00 | Account 0099: transactions of type 721, which are neither credits nor debits, were not recorded: 2 of 10.00 USD in all, the first at line 5.',
+    ],
+    [
+      'a text of the bank that has no amount',
+      bai('03,0099,USD,010,100,,,015,5100,,/', CREDIT, '16,890,,,,,BRANCH CLOSED ON FRIDAY/', ...ends('10200', 4)),
+      '50.00 | The bank writes of 0099: BRANCH CLOSED ON FRIDAY',
+    ],
+    [
+      'a credit that has no amount',
+      bai('03,0099,USD/', CREDIT.replace('5000', ''), ...ends('0', 3)),
+      /refused.*'' is not the amount of a transaction/s,
+    ],
+    ...['1', '2', '3', '4', ''].map(
+      (modifier): Case => [
+        `the as-of-date modifier '${modifier}'`,
+        bai('03,0099,USD,010,100,,,015,5100,,/', CREDIT, ...ends('10200', 3)).replace('USD,2/', `USD,${modifier}/`),
+        ['1', '3'].includes(modifier) ? '50.00 | interim' : '50.00',
+      ],
+    ),
   ])('an account with %s', check('a.bai'));
 });
 
@@ -508,6 +597,12 @@ describe('CSV', () => {
       'that does not include a line',
       rows(day(1, '10.00', '15.00'), day(2, '1.00'), day(2, '-3.00', '12.00')),
       /refused.*line 4: running balance.* states 12\.00, its records give 13\.00/s,
+    ],
+    ['before which a line is blank', `\n${rows(day(1, '10.00', '15.00'))}`, '10.00'],
+    [
+      'before a footer',
+      rows(day(1, '10.00', '15.00'), 'Total,10.00,,'),
+      /refused.*line 3: 'Total' is not a date .* add a rule to the map that skips such rows \(skip_rows\)/s,
     ],
     ['beside no line', rows(day(1, '10.00'), day(2, '-3.00')), `10.00 | -3.00 | ${NO_BALANCE} not checked.`],
     [
@@ -603,6 +698,59 @@ test.each<Case>([
   ['an empty field that is left open', ofx.replace('<FITID>', '<MEMO>\n<FITID>'), /^5\.00/],
 ])('OFX with %s', check('a.ofx'));
 
+const transaction = (type: string, amount: string, more = `<FITID>${type}${amount}`) =>
+  `<STMTTRN><TRNTYPE>${type}<DTPOSTED>20261008<TRNAMT>${amount}${more}</STMTTRN>`;
+const withOthers = (...others: readonly string[]) =>
+  ofx.replace('</BANKTRANLIST>', `${others.join('')}</BANKTRANLIST>`);
+const AS_CREDITS =
+  /^5\.00 \| -1\.00 \| 12\.00 \| Read as credits, because they have no minus sign: the [A-Z]+ of 12\.00 \(line 1\)\./;
+test.each<Case>([
+  ...['PAYMENT', 'DIRECTDEBIT'].map(
+    (type): Case => [`a ${type} that was received`, withOthers(transaction(type, '12.00')), /^5\.00 \| 12\.00/],
+  ),
+  ...['FEE', 'SRVCHG', 'CHECK'].flatMap((type): Case[] => [
+    [
+      `a ${type} with a plus sign, if others have a minus sign`,
+      withOthers(transaction('DEBIT', '-1.00'), transaction(type, '12.00')),
+      AS_CREDITS,
+    ],
+    [
+      `a ${type} with a plus sign, if none has a minus sign`,
+      withOthers(transaction(type, '12.00')),
+      /refused.*Was it received or given back\? If so, import a longer period/s,
+    ],
+    [`a ${type} with a minus sign`, withOthers(transaction(type, '-12.00')), /^5\.00 \| -12\.00/],
+  ]),
+  ['a DEBIT with a plus sign', withOthers(transaction('DEBIT', '12.00')), /refused.*contradicts the type DEBIT/s],
+  ['a CREDIT with a minus sign', withOthers(transaction('CREDIT', '-12.00')), /refused.*contradicts the type CREDIT/s],
+  [
+    'two equal transactions with the id 0',
+    withOthers(...Array(2).fill(transaction('CREDIT', '7.00', '<FITID>0'))),
+    /^5\.00 \| 7\.00 \| 7\.00/,
+  ],
+  [
+    'one id for all transactions of a day',
+    withOthers(transaction('CREDIT', '7.00', '<FITID>9<NAME>A'), transaction('CREDIT', '7.00', '<FITID>9<NAME>B')),
+    /^5\.00 \| 7\.00 \| 7\.00/,
+  ],
+  [
+    'a transaction twice',
+    withOthers(...Array(2).fill(transaction('CREDIT', '7.00', '<FITID>9<NAME>A'))),
+    /refused.*the transaction 9 occurs twice/s,
+  ],
+  [
+    'a comment before the header of version 2',
+    `<?xml version="1.0"?>\n<!-- a bank -->\n<?OFX OFXHEADER="200"?>\n${ofx}`,
+    /^5\.00/,
+  ],
+])('OFX with %s', check('a.ofx'));
+
+test('a fee that is given back reverses a debit, and is no payment', () => {
+  const text = withOthers(transaction('DEBIT', '-1.00'), transaction('FEE', '12.00'));
+  const { statements } = readBankFile({ name: 'a.ofx', bytes: Buffer.from(text) }, {});
+  expect(statements.flatMap(({ lines }) => lines.map(({ reversal }) => reversal))).toEqual([false, false, true]);
+});
+
 /** A zip archive of these files. */
 function zip(files: Readonly<Record<string, string>>): Buffer {
   const locals: Buffer[] = [];
@@ -649,6 +797,11 @@ describe('a zip archive', () => {
       zip({ 'a.pdf': '', 'b.pdf': '', 'c.pdf': '', 'd.pdf': '', 'e.pdf': '', 'a.xml': statement }),
       '10.00 | The archive also has a.pdf, b.pdf, c.pdf and 2 more: ignored.',
     ],
+    [
+      'with checksums and signatures',
+      zip({ 'a.xml': statement, 'a.xml.sha256': 'x', 'a.xml.sig': 'x', 'camt.xsd': '<xs:schema x="y"/>' }),
+      '10.00 | The archive also has a.xml.sha256, a.xml.sig, camt.xsd: ignored.',
+    ],
     ['of a statement of the license bank', zip({ 'License-bank.xml': statement }), '10.00'],
     ['of a statement that is named as a document', zip({ 'readme.md': statement }), '10.00'],
     ['with a file for people that is none', zip({ 'a.xml': statement, 'readme.sta': 'x' }), /refused.*readme\.sta/s],
@@ -669,5 +822,7 @@ test.each<Case>([
   ],
   ['EDIFACT without its separators', "UNB+UNOC:3+BANK'", /refused: .*is an EDIFACT file/],
   ['QIF', '!Type:Bank\nD10/07/2026\n', /refused: .*is a QIF file.*Import the statements of this account/s],
+  ['an empty file', '', /refused: .*is an empty file.*Download it again/s],
+  ['gzip', Buffer.from('1f8b0800', 'hex'), /refused: .*is a file packed with gzip.*Unpack it/s],
   ['QIF with its settings first', '!Clear:AutoSwitch\n!Type:Bank\n', /refused: .*is a QIF file/],
 ])('%s is refused by its name', check('a.txt'));

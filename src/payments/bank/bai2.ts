@@ -6,7 +6,16 @@
 import { FieldProblem } from '#errors/refusals';
 import { Amount, isCurrency } from '#money';
 import { PROBLEMS_TOLD } from '#reading/limits';
-import { BankFile, BankFormat, HEAD_BYTES, linesOf } from './format.ts';
+import {
+  fundsFields,
+  headLength,
+  isDistribution,
+  LogicalRecord,
+  logicalRecords,
+  physicalRecords,
+  UNITS,
+} from './bai2-records.ts';
+import { BankFile, BankFormat } from './format.ts';
 import { labelled, PAYER_ACCOUNT, PAYER_NAME } from './payer-labels.ts';
 import {
   BankLine,
@@ -30,33 +39,6 @@ export const bai2: BankFormat = {
   read: (file) => new Bai2Reader(file).read(),
 };
 
-const SEVERAL_RECORDS = /(?<=\/)[ \t]*(?=(?:0[123]|16|49|88|98|99),)/;
-/** Only the text of a transaction (16, 88) may contain a slash and a record code too. */
-const IS_BLOCKED = /^(?:0[123]|49|98),[^\n]*\/[ \t]*(?:0[123]|16|49|88|98|99),/m;
-
-/**
- * Some banks write several records on a line. The totals and counts of the trailers prove that the lines were split at
- * the right places.
- */
-function* physicalRecords(file: BankFile): Generator<readonly [text: string, at: number]> {
-  const isBlocked = IS_BLOCKED.test(file.bytes.subarray(0, HEAD_BYTES).toString('latin1'));
-  for (const [line, at] of linesOf(file, 'utf-8', 'latin1')) {
-    for (const record of isBlocked ? line.split(SEVERAL_RECORDS) : [line]) yield [record, at];
-  }
-}
-
-interface LogicalRecord {
-  readonly code: string;
-  readonly line: number;
-  readonly fields: string[];
-  /** The text at the end of a 16 record, with one piece for each physical record. */
-  readonly pieces: string[];
-  raw: string;
-  count: number;
-}
-
-const CODES = new Set(['01', '02', '03', '16', '88', '49', '98', '99']);
-
 type Transaction = Readonly<{
   record: LogicalRecord;
   type: string;
@@ -73,6 +55,10 @@ interface Account {
   readonly summaries: Map<string, bigint>;
   readonly moved: { credit: bigint; debit: bigint };
   isEmpty: boolean;
+  /** The texts of the bank that are not transactions. */
+  readonly notes: string[];
+  /** By type: the transactions that are neither credits nor debits. */
+  readonly others: Map<string, { count: number; sum: bigint; line: number }>;
   /** Whether the trailer states the control total. */
   hasTotal?: boolean;
 }
@@ -82,6 +68,7 @@ type Group = Readonly<{
   line: number;
   asOf: string;
   currency: string;
+  isInterim: boolean;
 }>;
 
 type LevelName = 'file' | 'group' | 'account';
@@ -102,6 +89,8 @@ const HEADER = { file: '01', group: '02', account: '03' } as const;
 const TRAILER = { file: '99', group: '98', account: '49' } as const;
 const UPDATE = '1';
 const CORRECTION = '3';
+/** The as-of-date modifiers of the previous day and of the same day, before the final report. */
+const INTERIM = ['1', '3'];
 /** What happens to the accounts of a group that is not an update. */
 const STATUSES: Readonly<Record<string, string>> = {
   '2': 'deletes data that the bank sent earlier: its lines were not recorded. Reverse the payments that it deletes',
@@ -171,7 +160,10 @@ class Bai2Reader {
     if (status !== UPDATE && STATUSES[status] === undefined) this.complain(line, `'${status}' is not a group status`);
     const asOf = shortDay(fields[3] ?? '');
     if (asOf === undefined) this.complain(line, `'${fields[3] ?? ''}' is not an as-of date YYMMDD`);
-    this.openLevel('group', record, { group: { status, line, asOf: asOf ?? '', currency: fields[5] || 'USD' } });
+    const isInterim = INTERIM.includes(fields[6] ?? '');
+    this.openLevel('group', record, {
+      group: { status, line, asOf: asOf ?? '', currency: fields[5] || 'USD', isInterim },
+    });
   }
 
   private openAccount(record: LogicalRecord) {
@@ -214,6 +206,11 @@ class Bai2Reader {
     }
     const [type = '', amount = '', funds = ''] = fields;
     if (!/^\d{3}$/.test(type)) this.complain(line, `'${type}' is not a type code`);
+    const way = direction(type);
+    if (way === undefined && amount === '') {
+      account.notes.push(...record.pieces);
+      return undefined;
+    }
     if (!UNITS.test(amount) || BigInt(amount) < 0n) {
       this.complain(line, `'${amount}' is not the amount of a transaction`);
       return undefined;
@@ -221,12 +218,16 @@ class Bai2Reader {
     if (!isDistribution(funds, fields[3])) this.complain(line, notPairs(fields[3]));
     const head = headLength(fields);
     level.sum += BigInt(amount);
-    account.isEmpty = false;
-    const way = direction(type);
     const units = BigInt(amount);
+    if (way === undefined) {
+      const { count, sum, line: first } = account.others.get(type) ?? { count: 0, sum: 0n, line };
+      account.others.set(type, { count: count + 1, sum: sum + units, line: first });
+      return undefined;
+    }
+    account.isEmpty = false;
     const group = this.open[1]?.group;
     // A transaction with the amount zero is a remark of the bank.
-    if (way === undefined || units === 0n || group === undefined || !isCurrency(account.currency)) return undefined;
+    if (units === 0n || group === undefined || !isCurrency(account.currency)) return undefined;
     account.moved[way] += units;
     if (group.status !== UPDATE && group.status !== CORRECTION) return undefined;
     const transaction: Transaction = {
@@ -305,82 +306,12 @@ const notPairs = (text = '') => `'${text}' is not the number of availability pai
 const article = (name: LevelName) => (name === 'account' ? 'an account' : `a ${name}`);
 
 /**
- * Joins physical records with their continuations. Fields end at `/`, but the text of a 16 record may contain `/` and
- * commas.
- */
-function* logicalRecords(
-  physical: Iterable<readonly [text: string, at: number]>,
-  complain: (line: number, reason: string) => void,
-): Generator<readonly [record: LogicalRecord, at: number]> {
-  let last: LogicalRecord | undefined;
-  let line = 0;
-  let end = 0;
-  for (const [written, at] of physical) {
-    line += 1;
-    const content = written.trimEnd();
-    if (content === '') continue;
-    const code = content.slice(0, 2);
-    if (!CODES.has(code) || (content.length > 2 && content[2] !== ',')) {
-      complain(line, 'is not a BAI2 record: it must begin with 01, 02, 03, 16, 49, 88, 98 or 99 and a comma');
-      continue;
-    }
-    const body = content.slice(3);
-    if (code !== '88') {
-      if (last !== undefined) yield [last, end];
-      last = { code, line, fields: [], pieces: [], raw: content, count: 1 };
-      append(last, body);
-    } else if (last === undefined) complain(line, 'is a continuation (88) without a record');
-    else {
-      last.raw += `\n${content}`;
-      last.count += 1;
-      append(last, body);
-    }
-    end = at;
-  }
-  if (last !== undefined) yield [last, end];
-}
-
-function append(record: LogicalRecord, body: string) {
-  const ended = body.endsWith('/');
-  const content = ended ? body.slice(0, -1) : body;
-  if (record.code !== '16') {
-    if (content !== '' || record.fields.length === 0) for (const field of content.split(',')) record.fields.push(field);
-    return;
-  }
-  let rest: string | undefined = content;
-  while (rest !== undefined && (record.fields.length === 0 || record.fields.length < headLength(record.fields))) {
-    const comma: number = rest.indexOf(',');
-    record.fields.push(comma < 0 ? rest : rest.slice(0, comma));
-    rest = comma < 0 ? undefined : rest.slice(comma + 1);
-  }
-  if (rest !== undefined && rest !== '') record.pieces.push(rest);
-}
-
-/** The number of fields before a transaction's text: type, amount, funds type with its own fields, two references. */
-const headLength = (fields: readonly string[]) => 5 + fundsFields(fields[2] ?? '', fields[3]);
-
-/**
- * Returns how many fields a funds type adds. V has a value date, S three amounts, and D as many pairs as its first
- * field states. If the first field after D is not a number of pairs, no fields are added, and the record is refused
- * (`isDistribution`).
- */
-const fundsFields = (type: string, first: string | undefined) =>
-  ({ V: 2, S: 3, D: 1 + 2 * (PAIRS.test(first ?? '') ? Number(first || '0') : 0) })[type.toUpperCase()] ?? 0;
-
-const isDistribution = (type: string, first: string | undefined) =>
-  type.toUpperCase() !== 'D' || PAIRS.test(first ?? '');
-
-const PAIRS = /^\d{0,3}$/;
-/** A longer text of digits is refused before it is parsed. */
-const UNITS = /^[+-]?\d{1,30}$/;
-
-/**
- * Types 100 to 399 are credits, 400 to 699 debits. Other types (loans, remarks, types of the bank) do not change the
- * balance.
+ * Types 100 to 399 are credits, 400 to 699 debits; of the types of the bank itself, 920 to 959 are credits, 960 to 999
+ * debits. Other types (balances, loans, remarks) do not change the balance.
  */
 function direction(type: string) {
-  if (type >= '100' && type <= '399') return 'credit';
-  return type >= '400' && type <= '699' ? 'debit' : undefined;
+  if (/^(?:[123]\d\d|9[2-5]\d)$/.test(type)) return 'credit';
+  return /^(?:[456]\d\d|9[6-9]\d)$/.test(type) ? 'debit' : undefined;
 }
 
 const OPENING = '010';
@@ -390,7 +321,10 @@ const TOTAL_DEBITS = '400';
 /** An account has one of each. */
 const CHECKED = [OPENING, CLOSING, TOTAL_CREDITS, TOTAL_DEBITS];
 
-const emptyAccount = () => ({ summaries: new Map<string, bigint>(), moved: { credit: 0n, debit: 0n }, isEmpty: true });
+const emptyAccount = () => ({
+  ...{ summaries: new Map<string, bigint>(), moved: { credit: 0n, debit: 0n }, isEmpty: true },
+  ...{ notes: [] as string[], others: new Map<string, { count: number; sum: bigint; line: number }>() },
+});
 
 function statementOf(account: Account, group: Group, totals: Totals): Omit<BankStatement, 'lines'> {
   const { currency, summaries, number, moved } = account;
@@ -420,7 +354,14 @@ function statementOf(account: Account, group: Group, totals: Totals): Omit<BankS
     opening: isUpdate && missing === undefined ? opening : undefined,
     closing: isUpdate ? closing : undefined,
     closed_on: closing === undefined || !isUpdate ? undefined : group.asOf,
+    ...(group.isInterim && { only: 'interim' }),
     remarks: [
+      ...(account.notes.length === 0 ? [] : [`The bank writes of ${number}: ${account.notes.join(' ')}`]),
+      ...[...account.others].map(
+        ([type, { count, sum, line }]) =>
+          `Account ${number}: transactions of type ${type}, which are neither credits nor debits, were not recorded: ` +
+          `${count} of ${Amount.ofMinorUnits(sum, currency).forPeople()} in all, the first at line ${line}.`,
+      ),
       ...(status === undefined ? [] : [`The group at line ${group.line} ${status}.`]),
       ...(missing === undefined
         ? balanceRemarks({ account: number, opening, closing }, proof)

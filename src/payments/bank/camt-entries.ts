@@ -109,12 +109,16 @@ export class EntryReader {
         ? [this.asOne(shared, parts, amount, { why, where })]
         : [lineOf(shared, parts, amount)];
     }
-    if (lacking !== undefined) this.complain(where, `has ${lacking}`);
     this.checkBatches(details, amount, new Map(parts.map((part, index) => [part, known[index] as Amount])), where);
     // Some banks repeat in the parts of a reversal the direction of what is reversed.
     const hasSigns = !parts.every((part) => isAgainst(part, shared));
     const signs = parts.map((part) => hasSigns && isAgainst(part, shared));
     const sum = sumOf(known.map((each, index) => (signs[index] ? each.negated() : each)));
+    if (lacking !== undefined) {
+      // Some banks give one transaction with the amount of all.
+      if (sum.equals(amount)) return [this.asOne(shared, parts, amount, { why: `has ${lacking}`, where })];
+      this.complain(where, `has ${lacking}`);
+    }
     const partLine = (part: Node, index: number) => {
       const direction = signs[index] ? opposite(shared.direction) : shared.direction;
       return lineOf({ ...shared, direction }, [part], known[index] as Amount);

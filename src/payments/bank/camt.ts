@@ -4,7 +4,7 @@
  * numbers of entries and totals of batches are checked too. Each entry is parsed on its own, so that the memory needed
  * does not grow with the file.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { Amount, isCurrency, isDate } from '#values';
@@ -77,40 +77,38 @@ function* readMessage(file: BankFile, message: Message): Generator<BankPart> {
   }
   const problems: FieldProblem[] = [];
   const totals = new Totals();
-  const entries = { count: 0 };
+  const entries = { count: 0, apart: 0 };
   const read: Omit<BankStatement, 'lines'>[] = [];
   for (const [index, { statement, created }] of statements.entries()) {
     const name = `statement ${index + 1}`;
     const source = { statement, message, index, name, created, document, problems, totals, entries };
     read.push(yield* readStatement(source));
   }
+  if (problems.length === 0 && entries.apart < document.size)
+    problems.push({ path: '', reason: `has an entry (Ntry) outside a statement (${message.statement})` });
   if (problems.length > 0) throw invalidFile(file.name, problems);
   totals.refuse(file.name);
   const only = message.only === undefined ? {} : { only: message.only };
   for (const [of, statement] of read.entries()) yield { of, statement: { ...statement, ...only } };
 }
 
-/** The messages of all documents. Their element may be in another, which also has the application header. */
-function messagesOf(skeleton: Node) {
-  const own = all(skeleton, 'Document');
-  const envelopes = own.length > 0 ? [] : envelopeOf(skeleton).flatMap((name) => all(skeleton, name));
-  const documents = [...own, ...envelopes.flatMap((envelope) => all(envelope, 'Document'))];
-  return documents.flatMap((document) =>
-    Object.keys(document)
-      .filter((name) => !/^[@#?]/.test(name))
-      .flatMap((name) => all(document, name).map((content) => ({ name, content }))),
+/** The messages of all documents. */
+const messagesOf = (skeleton: Node) =>
+  documentsIn(skeleton).flatMap((document) =>
+    namesIn(document).flatMap((name) => all(document, name).map((content) => ({ name, content }))),
   );
-}
+
+/** Documents may be in envelopes at any level, which also have the application header. */
+const documentsIn = (node: Node): Node[] =>
+  namesIn(node).flatMap((name) =>
+    all(node, name).flatMap((each) => (name === 'Document' ? [each] : documentsIn(each))),
+  );
+
+const namesIn = (node: Node) => Object.keys(node).filter((name) => !/^[@#?]/.test(name));
 
 /** The elements with a name. The parser makes a list of them if there are several. */
 const all = (node: Node, name: string) =>
   [node[name] ?? []].flat().filter((each): each is Node => typeof each === 'object');
-
-/** The element around the document, such as a business message envelope, which also has the application header. */
-const envelopeOf = (skeleton: Node) =>
-  Object.keys(skeleton)
-    .filter((name) => !name.startsWith('?'))
-    .slice(0, 1);
 
 /** An XML file whose entries (`Ntry`) are parsed one by one when they are read. */
 class EntriesApart {
@@ -139,7 +137,7 @@ class EntriesApart {
     // Entries that follow each other are one element of the skeleton, which says which entries they are.
     let run: { first: number; lines: number } | undefined;
     const endRun = () => {
-      const to = this.places.length / 3;
+      const to = this.size;
       if (run !== undefined) pieces.push(`<Ntry ${this.mark}="${run.first} ${to}"/>${'\n'.repeat(run.lines)}`);
       run = undefined;
     };
@@ -154,7 +152,7 @@ class EntriesApart {
       if (end < 0) break;
       line += newlines(before);
       const to = this.bytes.indexOf('>', end) + 1;
-      run ??= { first: this.places.length / 3, lines: 0 };
+      run ??= { first: this.size, lines: 0 };
       this.places.push(from, to, line);
       const lines = this.newlinesIn(from, to);
       run.lines += lines;
@@ -162,6 +160,11 @@ class EntriesApart {
       at = to;
     }
     this.skeleton = this.parse(pieces.join(''), 1);
+  }
+
+  /** The number of entries that are parsed on their own. */
+  get size() {
+    return this.places.length / 3;
   }
 
   /** Yields the entries that the nodes of the skeleton stand for, with their lines in the file. */
@@ -225,8 +228,8 @@ type StatementSource = Readonly<{
   document: EntriesApart;
   problems: FieldProblem[];
   totals: Totals;
-  /** The entries of the file that were read. */
-  entries: { count: number };
+  /** The entries of the file that were read, and those of them that were parsed on their own. */
+  entries: { count: number; apart: number };
 }>;
 
 function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankStatement, 'lines'>> {
@@ -256,15 +259,28 @@ function* readStatement(source: StatementSource): Generator<BankPart, Omit<BankS
     return Amount.zero(currency);
   };
   const remarks: string[] = [];
+  const seen = new Map<string, number>();
   const { opening, closing, closedOn } = balancesOf(balances, path, source, money);
   const day =
     closedOn ?? (date(child(statement, 'FrToDt', 'ToDtTm')) || textAt(statement, 'CreDtTm').slice(0, 10) || created);
+  /** Balances would show an entry that occurs twice. Without them, its reference does. */
+  const refuseTwice = (node: Node, { lines }: Entry, position: number) => {
+    const [reference] = lines.flatMap((each) => each.bank_reference ?? []);
+    if (reference === undefined) return;
+    const digest = createHash('sha256').update(JSON.stringify(node)).digest('base64');
+    const first = seen.get(digest);
+    if (first !== undefined)
+      problems.push({ path: `${path}, entry ${position}`, reason: `is entry ${first} (${reference}) again` });
+    seen.set(digest, position);
+  };
   const reader = new EntryReader({ path, problems, money, totals, day, remarks });
   const sums = new EntrySums(currency);
   for (const { node, line, at } of document.entries(stubs)) {
     entries.count += 1;
+    if (line !== undefined) entries.apart += 1;
     const entry = reader.read(node, { position: entries.count, line });
     sums.add(entry, entry.booked);
+    if (opening === undefined || closing === undefined) refuseTwice(node, entry, entries.count);
     if (entry.booked) for (const each of entry.lines) yield { of: index, at, line: each };
     if (problems.length >= PROBLEMS_TOLD) break;
   }
@@ -304,6 +320,10 @@ function balancesOf(all: readonly Node[], path: string, { message, problems }: S
     if (direction === undefined) complain(notDirection(of.node, title));
     return direction === 'debit' ? read.negated() : read;
   };
+  for (const code of ['OPBD', 'CLBD']) {
+    const [first, other] = new Set(coded.flatMap((each) => (each.code === code ? [amount(each)?.toString()] : [])));
+    if (other !== undefined) complain(`has two balances ${code}: ${first} and ${other}`);
+  }
   const opening = amount(named('OPBD') ?? named('PRCD') ?? interim.shift());
   const last = named('CLBD');
   const closedOn = date(child(last?.node, 'Dt'));

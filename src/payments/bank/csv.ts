@@ -8,6 +8,7 @@ import { BankCsvMap, knownBankMaps } from '#config/bank-csv';
 import { FieldProblem, refuse } from '#errors/refusals';
 import { Amount, amountProblem, isCurrency, minorDigits } from '#money';
 import { LINE_TOO_LONG, LONGEST_LINE, PROBLEMS_TOLD, tooLongLine } from '#reading/limits';
+import { plainAmount, SignCounts, Signs } from './csv-amounts.ts';
 import { BankFile, BankFormat, decode, HEAD_BYTES, markedEncoding, newlines, withSingleBytes } from './format.ts';
 import { RunningBalances } from './running-balances.ts';
 import {
@@ -68,7 +69,11 @@ function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): 
 function fits(map: BankCsvMap, { bytes }: BankFile) {
   if (map.header === false) return false;
   const head = new TextDecoder(markedEncoding(bytes) ?? map.encoding).decode(bytes.subarray(0, HEAD_BYTES));
-  const line = head.split(LINE_END)[map.skip_lines] ?? '';
+  const line =
+    head
+      .split(LINE_END)
+      .slice(map.skip_lines)
+      .find((each) => each.trim() !== '') ?? '';
   try {
     const [headings = []] = parse(line, { delimiter: map.delimiter, trim: true }) as string[][];
     return columnsOf(map).every((name) => headings.includes(name));
@@ -85,8 +90,9 @@ function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
   const accounts = new Map<string, Account>();
   // An account that has only remarks has no statement.
   const statementNumbers = new Map<Account, number>();
+  const signs = usualSigns(file, map);
   for (const [row, at] of rowsOf(file, map)) {
-    const read = readRow(row, map, problems);
+    const read = readRow(row, map, signs, problems);
     if (problems.length >= PROBLEMS_TOLD) break;
     if (read === undefined) continue;
     const { account, line, balance, movement } = read;
@@ -111,6 +117,36 @@ function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
   });
   totals.refuse(file.name);
   for (const [of, statement] of statements.entries()) yield { of, statement };
+}
+
+/** The signs of the columns for credits and debits, decided from all rows and their running balances. */
+function usualSigns(file: BankFile, map: NamedMap): Signs {
+  const counts = new SignCounts(map);
+  const hasSides = map.columns.credit !== undefined || map.columns.debit !== undefined;
+  if (hasSides) for (const [row] of rowsOf(file, map)) counts.add(row);
+  const [usual, ...others] = counts.possible();
+  if (others.length === 0) return usual;
+  const explained = [usual, ...others].filter(
+    (each) => map.columns.balance === undefined || explainsBalances(file, map, each),
+  );
+  const problem = explained.length > 1 ? counts.undecided() : undefined;
+  if (problem !== undefined) throw invalidFile(file.name, [problem], map.name);
+  return explained[0] ?? usual;
+}
+
+function explainsBalances(file: BankFile, map: NamedMap, signs: Signs) {
+  const accounts = new Map<string, RunningBalances>();
+  for (const [row] of rowsOf(file, map)) {
+    const { account, balance, movement } = readRow(row, map, signs, []) ?? {};
+    if (movement === undefined) continue;
+    const { currency } = movement.sum;
+    const balances = accounts.get(`${account} ${currency}`) ?? new RunningBalances(currency);
+    accounts.set(`${account} ${currency}`, balances);
+    balances.add(movement, balance);
+  }
+  const totals = new Totals();
+  for (const balances of accounts.values()) balances.check(totals);
+  return totals.agree;
 }
 
 function* rowsOf(file: BankFile, map: NamedMap): Generator<readonly [row: Row, at: number]> {
@@ -250,7 +286,7 @@ function columnsOf({ columns, skip_rows }: BankCsvMap) {
   ];
 }
 
-function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
+function readRow(row: Row, map: BankCsvMap, signs: Signs, problems: FieldProblem[]) {
   const { columns } = map;
   const cell = (name: string | undefined) => (name === undefined ? '' : (row.cells[name] ?? '').trim());
   const complain = (reason: string) => {
@@ -258,7 +294,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     return undefined;
   };
   const missing = columnsOf(map).find((name) => row.cells[name] === undefined);
-  if (missing !== undefined) return complain(`has no column '${missing}'`);
+  if (missing !== undefined) return complain(`has no column '${missing}'. ${SKIP}`);
   // A comma in an amount without quotes moves what is after it.
   if (row.more.some((each) => each.trim() !== '')) return complain('has more cells than the file has columns');
   const account = compact(cell(columns.account) || map.account);
@@ -266,12 +302,17 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   const currency = (cell(columns.currency) || map.currency).toUpperCase();
   if (!isCurrency(currency)) return complain(`'${currency}' is not a currency`);
   const bookedOn = day(cell(columns.date), map.date_format);
-  if (bookedOn === undefined) return complain(`'${cell(columns.date)}' is not a date of the form ${map.date_format}`);
+  if (bookedOn === undefined)
+    return complain(`'${cell(columns.date)}' is not a date of the form ${map.date_format}. ${SKIP}`);
 
   const number = (name: string | undefined) => {
     const written = cell(name);
     if (written === '') return undefined;
-    const plain = plainAmount(written, map.decimal);
+    const { plain, currency: stated = currency } = plainAmount(written, map.decimal);
+    if (stated !== currency)
+      return complain(
+        `'${written}' is in ${stated}, but the column map says ${currency}: add currency=${stated} to the map`,
+      );
     // Without separators of thousands, which no decimals are: `1,500` with the decimal separator `.` is fifteen hundred.
     if (plain !== undefined && isAmbiguousAmount(plain, currency)) return complain(ambiguousAmount(written));
     if (plain !== undefined && amountProblem(plain, minorDigits(currency) as number) === undefined) {
@@ -286,14 +327,13 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   const balance = number(columns.balance);
   if (problems.length > before) return undefined;
   const sign = columns.indicator === undefined ? undefined : directionIn(cell(columns.indicator), map);
-  if (columns.indicator !== undefined && sign === undefined) {
+  if (columns.indicator !== undefined && sign === undefined)
     return complain(`'${cell(columns.indicator)}' in the column '${columns.indicator}' means neither credit nor debit`);
-  }
   if (sign !== undefined && single?.isNegative()) {
     return complain(`has a minus sign, but the column '${columns.indicator}' gives the direction`);
   }
   if (credit?.isZero() === false && debit?.isZero() === false) return complain('has a credit and a debit');
-  const sum = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, map.negate);
+  const sum = signedAmount(sign === 'debit' ? single?.negated() : single, credit, debit, { signs, ...map });
   if (sum === undefined) return complain('has no amount');
   const movement = { position: row.line, bookedOn, sum };
   // A row with the amount zero is a remark of the bank.
@@ -305,6 +345,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   const text = joined(columns.text.map(cell));
   const direction = sum.isNegative() ? 'debit' : 'credit';
   const code = cell(columns.return_code) || returnCodeIn(direction, text);
+  const isReturn = code !== undefined || /\b(return|reversal|chargeback)/i.test(cell(columns.type));
   const line: BankLine = {
     position: row.line,
     booked_on: bookedOn,
@@ -319,13 +360,14 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
     type: cell(columns.type),
     // Banks in the USA write BAI2 codes in this column.
     method: methodOf(cell(columns.type), text),
-    reversal: code !== undefined || /\b(return|reversal|chargeback)/i.test(cell(columns.type)),
+    reversal: isReturn || isGivenBack(single, credit, sum),
     return_code: code,
     raw: row.raw,
   };
   return { account, line, balance, movement };
 }
 
+const SKIP = 'If it is a footer, add a rule to the map that skips such rows (skip_rows)';
 const CREDIT_VALUES = ['C', 'CR', 'CRDT', 'CREDIT'];
 const DEBIT_VALUES = ['D', 'DR', 'DBIT', 'DEBIT'];
 
@@ -335,50 +377,21 @@ function directionIn(value: string, { credit_values = CREDIT_VALUES, debit_value
   return isOneOf(debit_values) ? 'debit' : undefined;
 }
 
-/**
- * Returns the amount from one signed column, or from two columns. Debits in a separate column may have a minus sign.
- */
+/** Whether it is a debit in the column for credits, which was taken back, or a credit in the column for debits. */
+const isGivenBack = (single: Amount | undefined, credit: Amount | undefined, sum: Amount) =>
+  single === undefined && (credit?.isZero() === false) === sum.isNegative();
+
+/** Returns the amount from one signed column, or from two columns, which may have a minus sign. */
 function signedAmount(
   single: Amount | undefined,
   credit: Amount | undefined,
   debit: Amount | undefined,
-  negate: boolean,
+  { signs, negate }: Readonly<{ signs: Signs; negate: boolean }>,
 ) {
   if (single !== undefined) return negate ? single.negated() : single;
-  if (credit !== undefined && !credit.isZero()) return credit;
-  if (debit !== undefined) return debit.isNegative() ? debit : debit.negated();
+  if (credit?.isZero() === false) return signs.credit ? credit.negated() : credit;
+  if (debit !== undefined) return signs.debit ? debit : debit.negated();
   return credit;
-}
-
-/**
- * Returns `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00` or `12.00 DR` as a plain decimal, or undefined for any
- * other form. Digits must be grouped in threes or not at all, so that a wrong decimal separator is detected.
- */
-function plainAmount(written: string, decimal: '.' | ',') {
-  let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');
-  let negative = false;
-  const marks: readonly [RegExp, boolean][] = [
-    [/^\((.*)\)$/, true],
-    [/^[-−](.*)$/, true],
-    [/^(.*)[-−]$/, true],
-    [/^(.*)DR$/i, true],
-    [/^(.*)CR$/i, false],
-    [/^\+(.*)$/, false],
-  ];
-  for (const [mark, minus] of marks) {
-    const found = mark.exec(text);
-    if (found === null) continue;
-    text = found[1] as string;
-    negative = minus;
-    break;
-  }
-  const group = decimal === '.' ? ',' : '.';
-  const [whole = '', fraction, more] = text.split(decimal);
-  if (more !== undefined || (fraction !== undefined && !/^\d+$/.test(fraction))) return undefined;
-  const grouped = new RegExp(`^\\d{1,3}(?:[${group}'’]\\d{3})+$`);
-  if (!/^\d+$/.test(whole) && !grouped.test(whole)) return undefined;
-  const plain = whole.replace(/\D/g, '');
-  return `${negative ? '-' : ''}${plain}${fraction === undefined ? '' : `.${fraction}`}`;
 }
 
 function day(text: string, format: string) {

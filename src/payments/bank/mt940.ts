@@ -101,9 +101,9 @@ function* readMessages(file: BankFile): Generator<BankPart> {
 
 /** Value date, booking day, mark, funds code, amount, type, customer's reference and bank's reference. */
 const ENTRY =
-  /^(\d{6})(\d{4})?(RC|RD|EC|ED|C|D)([A-Z])?((?=[,.]?\d)\d{0,15}(?:[,.]\d*)?)([A-Z][A-Z0-9]{3})?(.*?)(?:\/\/(.*))?$/;
-const BALANCE = /^([CD])(\d{6})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
-const SUM = /^(\d{1,9})([A-Z]{3})(\d{1,15}(?:[,.]\d*)?)$/;
+  /^(\d{6})(\d{4})?(RC|RD|EC|ED|C|D)([A-Z])?((?=[,.]?\d)\d{0,15}(?:[,.]\d*)?)(?:([A-Z][A-Z0-9]{3})|(?!\s*\d))(.*?)(?:\/\/(.*))?$/;
+const BALANCE = /^([CD])(\d{6})([A-Z]{3})((?=[,.]?\d)\d{0,15}(?:[,.]\d*)?)$/;
+const SUM = /^(\d{1,9})([A-Z]{3})((?=[,.]?\d)\d{0,15}(?:[,.]\d*)?)$/;
 
 /** Reads a message field by field. An entry is complete when the field after it and its text has begun. */
 class MessageReader {

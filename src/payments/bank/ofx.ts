@@ -1,8 +1,9 @@
 /**
  * OFX 1 (SGML) and OFX 2 (XML), also named QFX and QBO. The format states no sum of its transactions. So each
- * transaction must be whole, its type must not contradict its sign, and none may occur twice.
+ * transaction must be whole, its type must not contradict its sign, and none with an id may occur twice.
  */
 import { isUtf8 } from 'node:buffer';
+import { someOf } from '#errors/definition';
 import { FieldProblem } from '#errors/refusals';
 import { PROBLEMS_TOLD } from '#reading/limits';
 import { isCurrency } from '#values';
@@ -26,7 +27,7 @@ import { MOST_NESTED, TOO_DEEP } from './xml.ts';
 export const ofx: BankFormat = {
   name: 'ofx',
   title: 'OFX',
-  matches: ({ head }) => /^(?:OFXHEADER\s*:|(?:<\?xml[^>]*>\s*)?(?:<\?OFX\s|<OFX>))/i.test(head),
+  matches: ({ head }) => /^(?:OFXHEADER\s*:|(?:(?:<\?xml[^>]*>|<!--[\s\S]*?-->)\s*)*(?:<\?OFX\s|<OFX>))/i.test(head),
   *read(file) {
     const reader = new OfxReader(file.name);
     for (const [text, at] of piecesOf(file)) {
@@ -79,9 +80,14 @@ interface Element {
 
 const STATEMENTS = new Set(['STMTRS', 'CCSTMTRS']);
 const TRANSACTION = 'STMTTRN';
-/** The types that state a direction. Interest (INT) is earned or paid, by its sign. */
+/**
+ * The types that state a direction. Interest (INT) is earned or paid, and payments and direct debits are made or
+ * received, by their signs.
+ */
 const CREDITS = new Set(['CREDIT', 'DEP', 'DIRECTDEP']);
-const DEBITS = new Set(['DEBIT', 'CHECK', 'FEE', 'SRVCHG', 'PAYMENT', 'DIRECTDEBIT']);
+const FEES = new Set(['FEE', 'SRVCHG']);
+/** With a plus sign, a fee was given back or a check was received, if the bank writes minus signs at all. */
+const PERHAPS_CREDITS = new Set(['CHECK', ...FEES]);
 /** Elements that must be closed. A field without text may be left open in SGML. */
 const MUST_CLOSE = new Set([
   ...STATEMENTS,
@@ -107,6 +113,9 @@ class OfxReader {
   readonly lines: (readonly [statement: number, line: BankLine])[] = [];
   private readonly open: Element[] = [];
   private seen = new Set<string>();
+  /** Of the open statement: the transactions of PERHAPS_CREDITS with a plus sign, and whether any has a minus sign. */
+  private doubtful: Readonly<{ line: number; title: string }>[] = [];
+  private hasMinus = false;
   private line = 1;
   private hasBegun = false;
   private readonly file: string;
@@ -202,12 +211,30 @@ class OfxReader {
     if (!isCurrency(currency)) this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
     // The balance (LEDGERBAL) may be later than the transactions.
     const balances = { account: compact(account), opening: undefined, closing: undefined };
+    const remarks = this.endDoubts();
     this.statements.push({
       ...{ ...balances, currency, reference: '', closed_on: undefined, pending: pendingOf(statement) },
-      remarks: balanceRemarks(balances),
+      remarks: [...remarks, ...balanceRemarks(balances)],
     });
     this.seen = new Set();
     statement.children = [];
+  }
+
+  /** A bank that writes minus signs means a plus sign. Otherwise, it may write no signs. */
+  private endDoubts() {
+    const { doubtful, hasMinus } = this;
+    [this.doubtful, this.hasMinus] = [[], false];
+    if (!hasMinus) {
+      for (const { line, title } of doubtful) {
+        this.complain(
+          `${title} has no minus sign. Was it received or given back? If so, import a longer period, in which the ` +
+            'bank writes a minus sign to a debit; otherwise, the bank writes no signs: import its CSV or camt.053',
+          line,
+        );
+      }
+    }
+    const named = someOf(doubtful.map(({ line, title }) => `${title} (line ${line})`));
+    return doubtful.length === 0 ? [] : [`Read as credits, because they have no minus sign: ${named}.`];
   }
 
   private transaction(element: Element, currency: string): BankLine | undefined {
@@ -229,15 +256,19 @@ class OfxReader {
     // A transaction with the amount zero is a remark of the bank.
     if (amount.isZero()) return undefined;
     const direction = written.startsWith('-') ? 'debit' : 'credit';
-    if ((direction === 'debit' ? CREDITS : DEBITS).has(type)) {
+    this.hasMinus ||= direction === 'debit';
+    if (direction === 'credit' && PERHAPS_CREDITS.has(type)) {
+      this.doubtful.push({ line, title: `the ${type} of ${written}` });
+    } else if (direction === 'debit' ? CREDITS.has(type) : type === 'DEBIT') {
       return this.complain(`the amount ${written} contradicts the type ${type}`, line);
     }
-    // A copy: a part of the text would keep the whole piece of the file in memory.
-    const same = JSON.stringify([id, bookedOn, direction, amount.toString()]);
-    if (this.seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
-    this.seen.add(same);
     const name = of('NAME') || of('PAYEE', 'NAME');
     const memo = of('MEMO');
+    // A copy: a part of the text would keep the whole piece of the file in memory.
+    const same = JSON.stringify([id, bookedOn, direction, amount.toString(), name, memo]);
+    if (this.seen.has(same)) return this.complain(`the transaction ${id} occurs twice`, line);
+    // Some banks number no transactions: all have the id 0.
+    if (meaningful(id) !== undefined) this.seen.add(same);
     const text = joined([name, of('EXTDNAME'), memo]);
     const corrects = of('CORRECTFITID');
     return {
@@ -257,7 +288,7 @@ class OfxReader {
       payer_account: meaningful(compact(of('BANKACCTTO', 'ACCTID'))),
       type,
       method: methodOf(type, text),
-      ...{ reversal: false, return_code: returnCodeIn(direction, text) },
+      ...{ reversal: direction === 'credit' && FEES.has(type), return_code: returnCodeIn(direction, text) },
       ...(corrects !== '' && { held: `the bank corrects its transaction ${corrects}` }),
       raw: rawOf(element),
     };

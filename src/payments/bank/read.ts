@@ -10,7 +10,7 @@ import { refuseTooMany } from '#reading/limits';
 import { bai2 } from './bai2.ts';
 import { camt052, camt053, camt054 } from './camt.ts';
 import { csv } from './csv.ts';
-import { BankFile, BankFormat, HEAD_BYTES } from './format.ts';
+import { BankFile, BankFormat, HEAD_BYTES, markedEncoding } from './format.ts';
 import { mt940, mt942 } from './mt940.ts';
 import { ofx } from './ofx.ts';
 import { BankLine, BankPart, BankStatement, invalidFile, statementsOf } from './statement.ts';
@@ -48,7 +48,10 @@ export function* readBankParts(file: BankFile, maps: Maps): Generator<BankFilePa
     yield* readParts(file, maps, 0, new RepeatedStatements());
     return;
   }
-  const { files, ignored } = unzipped(file, (bytes) => matching({ name: '', head: headOf(bytes) }) !== undefined);
+  const { files, ignored } = unzipped(file, (bytes) => {
+    const head = headOf(bytes);
+    return unreadFormatOf(head) === undefined && matching({ name: '', head }) !== undefined;
+  });
   let before = 0;
   // An archive may have a file twice, under two names.
   const repeated = new RepeatedStatements();
@@ -67,13 +70,22 @@ const headOf = (bytes: Buffer) =>
     .replaceAll('\0', '')
     .trimStart();
 
+/** Some systems fill a file with NUL or with the end-of-file character of DOS (Ctrl-Z). */
+function withoutPadding(bytes: Buffer) {
+  if (markedEncoding(bytes)?.startsWith('utf-16') === true) return bytes;
+  let end = bytes.length;
+  while (end > 0 && [0x00, 0x1a].includes(bytes[end - 1] as number)) end -= 1;
+  return bytes.subarray(0, end);
+}
+
 /** Returns the number of statements. `before` is the number of statements in other files of an archive. */
 function* readParts(
-  file: BankFile,
+  given: BankFile,
   maps: Maps,
   before: number,
   repeated: RepeatedStatements,
 ): Generator<BankFilePart, number> {
+  const file = { ...given, bytes: withoutPadding(given.bytes) };
   const head = headOf(file.bytes);
   const unread = unreadFormatOf(head);
   if (unread !== undefined) throw refuse('bank_format_not_read', { file: file.name, ...unread });

@@ -155,6 +155,11 @@ export class Totals {
     }
   }
 
+  /** Whether no figure differs. */
+  get agree() {
+    return this.problems.length === 0;
+  }
+
   refuse(file: string) {
     if (this.problems.length > 0) {
       throw refuse('bank_file_totals', { file, problems: this.problems.slice(0, PROBLEMS_TOLD) });

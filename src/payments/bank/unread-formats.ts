@@ -11,11 +11,18 @@ type UnreadFormat = Readonly<{
 const STATEMENTS = 'Import the statements of this account (camt.053, BAI2, MT940 or OFX), or its transactions as CSV.';
 
 const BY_HEAD: readonly (readonly [head: RegExp, format: string, instead: string])[] = [
+  [/^$/, 'an empty file', 'Download it again from the bank.'],
+  [
+    new RegExp(`^${String.fromCharCode(0x1f, 0x8b)}`),
+    'a file packed with gzip',
+    'Unpack it, and import the file in it.',
+  ],
   [/^%PDF-/, 'a PDF', STATEMENTS],
   [/^ÐÏ/, 'a spreadsheet', 'Save it as CSV.'],
   [/^(?:<!DOCTYPE html|<html)/i, 'a web page', 'Download the file itself from the bank, not the page that shows it.'],
   [/^!(?:Type|Account|Option|Clear)\b/i, 'a QIF file', STATEMENTS],
   [/^(?:UNA.{6}\s*)?UNB\W(?:[\s\S]*?UNH\W\w+\W([A-Z]{6}))?/, 'an EDIFACT file', STATEMENTS],
+  [/^(?:<\?xml[^>]*>\s*)?<(?:\w+:)?schema\s/, 'an XML schema', STATEMENTS],
   [/^\{\\rtf/, 'a text document (RTF)', STATEMENTS],
 ];
 

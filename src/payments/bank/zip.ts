@@ -13,9 +13,9 @@ const [STORED, DEFLATED] = [0, 8];
 /** In all files of an archive. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
-/** Documents for people, which banks add, and what an operating system adds, unless their content is a bank file. */
+/** Documents for people, checksums, signatures and schemas, which banks add, and what an operating system adds, unless their content is a bank file. */
 const IGNORED =
-  /(?:^|\/)(?:__MACOSX\/.*|\.[^/]*|(?:readme|liesmich|lisezmoi|licen[cs]e)(?:\.txt)?|[^/]*\.(?:pdf|html?|rtf|md|png|jpe?g))$/i;
+  /(?:^|\/)(?:__MACOSX\/.*|\.[^/]*|(?:readme|liesmich|lisezmoi|licen[cs]e)(?:\.txt)?|[^/]*\.(?:pdf|html?|rtf|md|png|jpe?g|sha(?:1|256|512)|md5|xsd|sig|asc|p7s))$/i;
 
 /** Returns the files of an archive, without folders, and the names of those that are ignored. */
 export function unzipped(
