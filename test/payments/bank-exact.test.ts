@@ -705,9 +705,23 @@ const withOthers = (...others: readonly string[]) =>
 const AS_CREDITS =
   /^5\.00 \| -1\.00 \| 12\.00 \| Read as credits, because they have no minus sign: the [A-Z]+ of 12\.00 \(line 1\)\./;
 test.each<Case>([
-  ...['PAYMENT', 'DIRECTDEBIT'].map(
-    (type): Case => [`a ${type} that was received`, withOthers(transaction(type, '12.00')), /^5\.00 \| 12\.00/],
-  ),
+  ...['PAYMENT', 'DIRECTDEBIT'].flatMap((type): Case[] => [
+    [
+      `a ${type} that was received`,
+      withOthers(transaction('DEBIT', '-1.00'), transaction(type, '12.00')),
+      /^5\.00 \| -1\.00 \| 12\.00(?!.*no minus sign)/,
+    ],
+    [
+      `a ${type} with a plus sign, if none has a minus sign`,
+      withOthers(transaction(type, '12.00')),
+      /refused.*Was it received or given back\? If so, import a longer period/s,
+    ],
+    [
+      `a ${type} to a card`,
+      withOthers(transaction(type, '12.00')).replaceAll('STMTRS', 'CCSTMTRS').replaceAll('BANKACCTFROM', 'CCACCTFROM'),
+      /^5\.00 \| 12\.00/,
+    ],
+  ]),
   ...['FEE', 'SRVCHG', 'CHECK'].flatMap((type): Case[] => [
     [
       `a ${type} with a plus sign, if others have a minus sign`,

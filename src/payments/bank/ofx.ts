@@ -88,6 +88,8 @@ const CREDITS = new Set(['CREDIT', 'DEP', 'DIRECTDEP']);
 const FEES = new Set(['FEE', 'SRVCHG']);
 /** With a plus sign, a fee was given back or a check was received, if the bank writes minus signs at all. */
 const PERHAPS_CREDITS = new Set(['CHECK', ...FEES]);
+/** The bank receives payments for a card's account, so there a plus sign is no doubt. */
+const PERHAPS_RECEIVED = new Set(['PAYMENT', 'DIRECTDEBIT']);
 /** Elements that must be closed. A field without text may be left open in SGML. */
 const MUST_CLOSE = new Set([
   ...STATEMENTS,
@@ -113,8 +115,8 @@ class OfxReader {
   readonly lines: (readonly [statement: number, line: BankLine])[] = [];
   private readonly open: Element[] = [];
   private seen = new Set<string>();
-  /** Of the open statement: the transactions of PERHAPS_CREDITS with a plus sign, and whether any has a minus sign. */
-  private doubtful: Readonly<{ line: number; title: string }>[] = [];
+  /** Of the open statement: the transactions of these types with a plus sign, and whether any has a minus sign. */
+  private doubtful: Readonly<{ line: number; type: string; title: string }>[] = [];
   private hasMinus = false;
   private line = 1;
   private hasBegun = false;
@@ -211,7 +213,7 @@ class OfxReader {
     if (!isCurrency(currency)) this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
     // The balance (LEDGERBAL) may be later than the transactions.
     const balances = { account: compact(account), opening: undefined, closing: undefined };
-    const remarks = this.endDoubts();
+    const remarks = this.endDoubts(statement.name === 'CCSTMTRS');
     this.statements.push({
       ...{ ...balances, currency, reference: '', closed_on: undefined, pending: pendingOf(statement) },
       remarks: [...remarks, ...balanceRemarks(balances)],
@@ -221,11 +223,12 @@ class OfxReader {
   }
 
   /** A bank that writes minus signs means a plus sign. Otherwise, it may write no signs. */
-  private endDoubts() {
+  private endDoubts(ofCard: boolean) {
     const { doubtful, hasMinus } = this;
     [this.doubtful, this.hasMinus] = [[], false];
+    const credits = doubtful.filter(({ type }) => PERHAPS_CREDITS.has(type));
     if (!hasMinus) {
-      for (const { line, title } of doubtful) {
+      for (const { line, title } of ofCard ? credits : doubtful) {
         this.complain(
           `${title} has no minus sign. Was it received or given back? If so, import a longer period, in which the ` +
             'bank writes a minus sign to a debit; otherwise, the bank writes no signs: import its CSV or camt.053',
@@ -233,8 +236,8 @@ class OfxReader {
         );
       }
     }
-    const named = someOf(doubtful.map(({ line, title }) => `${title} (line ${line})`));
-    return doubtful.length === 0 ? [] : [`Read as credits, because they have no minus sign: ${named}.`];
+    const named = someOf(credits.map(({ line, title }) => `${title} (line ${line})`));
+    return credits.length === 0 ? [] : [`Read as credits, because they have no minus sign: ${named}.`];
   }
 
   private transaction(element: Element, currency: string): BankLine | undefined {
@@ -257,8 +260,8 @@ class OfxReader {
     if (amount.isZero()) return undefined;
     const direction = written.startsWith('-') ? 'debit' : 'credit';
     this.hasMinus ||= direction === 'debit';
-    if (direction === 'credit' && PERHAPS_CREDITS.has(type)) {
-      this.doubtful.push({ line, title: `the ${type} of ${written}` });
+    if (direction === 'credit' && (PERHAPS_CREDITS.has(type) || PERHAPS_RECEIVED.has(type))) {
+      this.doubtful.push({ line, type, title: `the ${type} of ${written}` });
     } else if (direction === 'debit' ? CREDITS.has(type) : type === 'DEBIT') {
       return this.complain(`the amount ${written} contradicts the type ${type}`, line);
     }
