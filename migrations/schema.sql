@@ -1,1 +1,1 @@
--- Facts: SHA-256 48802a990afa04a1821c06d87a51d7d736706a8318c61cb6d5b5e437354f5631, without the role reckoner_app be675ee7a0513172951821d759d159587a61bc32d9b5b2a758c88d92949edd1e
+-- Facts: SHA-256 ff8f83b7c0a43c34a00fdef739b1697a21fdb314cc9c933de879d1ed89b1f182, without the role reckoner_app a5c17df49bc0daa16ccda2e2fa1fb617a10f7ce2af949a5f4fe7e835fac366cb
