@@ -114,18 +114,19 @@ BEGIN
   ), in_files AS (
     SELECT k.given_account, t.bank_line_id, t.account, t.currency, t.amount, t.bank_booked_on, t.direction,
            coalesce(array_agg(s.bank_file_id ORDER BY s.bank_file_id) FILTER (WHERE s.bank_file_id IS NOT NULL), '{}')
-             AS files
+             AS files,
+           bool_or(t.account = k.given_account AND n.bank_line_id IS NOT NULL) AS is_given
     FROM (SELECT DISTINCT a.given_account, a.account, l.currency, l.amount, l.bank_booked_on, l.direction
           FROM lines l JOIN accounts a ON a.given_account = l.account) AS k
     JOIN bank_lines t USING (account, currency, amount, bank_booked_on, direction)
+    LEFT JOIN lines n ON n.bank_line_id = t.bank_line_id
     LEFT JOIN bank_statement_lines x ON x.bank_line_id = t.bank_line_id
     LEFT JOIN bank_statements s USING (bank_statement_id)
     GROUP BY k.given_account, t.bank_line_id
   ), sets AS MATERIALIZED (
     SELECT given_account, account, currency, amount, bank_booked_on, direction, files,
            array_agg(bank_line_id ORDER BY bank_line_id) AS ids,
-           array_agg(bank_line_id) FILTER (
-             WHERE given_account = account AND bank_line_id IN (SELECT bank_line_id FROM lines)) AS given
+           array_agg(bank_line_id) FILTER (WHERE is_given) AS given
     FROM in_files GROUP BY 1, 2, 3, 4, 5, 6, 7
   )
   SELECT ARRAY[l.bank_line_id], array_agg(t.bank_line_id ORDER BY t.bank_line_id), false
@@ -134,7 +135,7 @@ BEGIN
   UNION ALL
   SELECT o.given, t.ids, true
   FROM sets o JOIN sets t USING (given_account, currency, amount, bank_booked_on, direction)
-  WHERE o.given IS NOT NULL AND NOT o.files && t.files;
+  WHERE o.given IS NOT NULL AND NOT o.files && t.files AND (o.account, o.files) <> (t.account, t.files);
 END
 $$;
 

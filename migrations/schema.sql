@@ -1,1 +1,1 @@
--- Facts: SHA-256 ff8f83b7c0a43c34a00fdef739b1697a21fdb314cc9c933de879d1ed89b1f182, without the role reckoner_app a5c17df49bc0daa16ccda2e2fa1fb617a10f7ce2af949a5f4fe7e835fac366cb
+-- Facts: SHA-256 ee35e670203afd2511c4c4f98d14c5efb8743cdee6e425f0c56bfc57f8ab434a, without the role reckoner_app bc880b3c8e0ed536038bfba5d0d60491dc210b594ba81b2e244e9b51a802f041

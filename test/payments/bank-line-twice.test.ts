@@ -125,10 +125,14 @@ const ofx = (account: string, ...lines: readonly (readonly [amount: string, text
         `<STMTTRN><TRNTYPE>CREDIT<DTPOSTED>20261012<TRNAMT>${amount}<FITID>F${index}Z<MEMO>${text}</STMTTRN>\n`,
     )
     .join('')}</BANKTRANLIST></STMTRS></OFX>`;
-const mt940 = (account: string, ...lines: readonly (readonly [amount: string, text: string])[]) =>
-  `:20:X\n:25:${account}\n:28C:1\n:60F:C261011USD0,\n${lines
-    .map(([amount, text]) => `:61:2610121012C${amount.replace('.', ',')}NTRFNONREF\n:86:${text}\n`)
-    .join('')}-\n`;
+const mt940 = (account: string, ...lines: readonly (readonly [amount: string, text: string])[]) => {
+  const closing = lines.reduce((sum, [amount]) => sum + Number(amount.replace('.', '')), 0);
+  return [
+    ...[':20:X', `:25:${account}`, ':28C:1', ':60F:C261011USD0,'],
+    ...lines.map(([amount, text]) => `:61:2610121012C${amount.replace('.', ',')}NTRFNONREF\n:86:${text}`),
+    `:62F:C261012USD${`${closing}`.replace(/(..)$/, ',$1')}\n-\n`,
+  ].join('\n');
+};
 
 test('hundreds of equal payments that another format tells with other texts are each a possible duplicate of one', async () => {
   const telling = (text: string, count: number) =>
@@ -147,9 +151,10 @@ test('hundreds of equal payments that another format tells with other texts are 
 
 test('equal payments of two partners that another file tells in another order are duplicates of their own', async () => {
   const [harbour, nord] = ['Harbour Lights Ticketing', 'Société Théâtrale du Nord'];
-  const line = (reference: string, payer: string) => `2026-10-12,64.00,USD,0009,${reference},thanks,${payer},`;
-  const [one, other] = (await bank(line('B-90', harbour), line('B-91', nord))).new_lines;
-  const again = await bank(line('', nord), line('', harbour));
+  const line = (reference: string, payer: string, invoice: string) =>
+    `2026-10-12,64.00,USD,0009,${reference},${invoice},${payer},`;
+  const [one, other] = (await bank(line('B-90', harbour, inv(5)), line('B-91', nord, inv(6)))).new_lines;
+  const again = await bank(line('', nord, inv(6)), line('', harbour, inv(5)));
   expect(again.new_lines).toMatchObject([
     { same_as: [other?.payment_id], applied: [] },
     { same_as: [one?.payment_id], applied: [] },
@@ -167,7 +172,7 @@ test('a number with zeros before it is the account without them, and the end of 
   const number = await books.bankText('number.sta', mt940('0417164300', ['64.33', inv(3)], ['64.34', inv(3)]));
   expect(number.new_lines).toMatchObject([
     { account: '0417164300', same_as: [iban.new_lines[0]?.payment_id], applied: [], needs_review: true },
-    { account: '0417164300', same_as: [], applied: [{ number: inv(3) }] },
+    { account: '0417164300', same_as: [], suggested: [{ number: inv(3) }] },
   ]);
   // A format that has both names tells two accounts.
   await books.bankText('both.ofx', ofx('0417164300', ['64.35', 'thanks']));

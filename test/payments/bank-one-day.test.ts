@@ -228,7 +228,7 @@ describe('a day that several formats tell', () => {
     const held = reports[1]?.new_lines.filter(({ outcome }) => outcome === 'payment') ?? [];
     expect(held.map(({ same_as }) => same_as)).toEqual(first.map(({ payment_id }) => [payment_id]));
     expect(held.map(({ applied }) => applied)).toEqual(held.map(() => []));
-    expect(held[0]?.why).toMatch(new RegExp(`of account ${IBAN}, which may be the same account; nothing is applied$`));
+    expect(held[0]?.why).toMatch(new RegExp(`of account ${IBAN}, which may be the same account; `));
     expect(payments).toEqual([...PAYMENTS, '33.00 0', '33.00 0', '500.00 0', '810.25 0'].sort());
     const other = await inOrder(['day.053.xml', 'other-number.sta']);
     expect(other.reports[1]?.new_lines.flatMap(({ same_as }) => same_as)).toEqual([]);
