@@ -112,7 +112,7 @@ function lineRow({
   };
 }
 
-/** Recorded lines, by id, of which each may be the same as a line. */
+/** Recorded lines. Each may be the same as a line. */
 export type EqualSet<Row> = Readonly<{
   /** Whether the line is in another file than these. Otherwise, it is on another account with the same reference. */
   in_other_file: boolean;

@@ -203,7 +203,7 @@ function decideEqualLine(
   return possible.length === 0 ? undefined : heldPayment(match(line, items), possible);
 }
 
-/** A set in another file has many lines, of which only a payout or a returned payment decides. */
+/** A set in another file may have many lines. Only a payout or a returned payment among them decides. */
 const isDecidedByOne = ({ in_other_file, rows }: EqualSet<EqualLineRow>) =>
   in_other_file && rows[0]?.corrected === null;
 

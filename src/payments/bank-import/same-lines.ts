@@ -61,7 +61,7 @@ export async function withRecordedAccounts(tx: Transaction, statements: readonly
 /** A shorter number lacks the bank, so that two banks may have it. */
 const FULL_NUMBER = 12;
 
-/** The numbers of which any is enough to name an account: with the bank, and without the zeros before it. */
+/** The numbers that name an account. One is enough: with the bank, and without the zeros before it. */
 function numbersOf(account: string) {
   const number = nationalNumber(account);
   const [, withoutZeros] = /^0*([1-9]\d{5,})$/.exec(account) ?? [];
