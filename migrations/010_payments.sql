@@ -80,47 +80,62 @@ CREATE TABLE bank_statement_lines (
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
 CALL make_fact('bank_statement_lines');
 
+-- Whether two accounts with different names may be one account: one name contains the number that is the other name,
+-- as an IBAN contains the account number that another format writes alone. Two banks may have a number.
+CREATE FUNCTION accounts_alike(account text, other text) RETURNS boolean IMMUTABLE LANGUAGE sql
+RETURN (SELECT bool_or(number ~ '^[0-9]{6,}$' AND strpos(regexp_replace(name, '[^A-Z0-9]', '', 'g'), number) > 0)
+        FROM (VALUES (account, other), (other, account)) AS v (name, short)
+        CROSS JOIN LATERAL ltrim(regexp_replace(short, '[^A-Z0-9]', '', 'g'), '0') AS number);
+
 -- Finds lines that may be duplicates of the given lines, with the same day, direction, amount and currency. The two
--- lines are on two accounts and have the same reference (or text), or they are on one account and never in the same
--- file. Two lines of one file are always different lines. Lines with the same amount are compared by the sets of files
--- that contain them, not one by one, because a file may have 50,000 of them. The planner has no statistics on lines
--- that were just imported. Without this setting, it would look up each line among all other lines.
-CREATE FUNCTION equal_bank_lines(line_ids bigint[]) RETURNS TABLE (bank_line_id bigint, equal_line_id bigint)
+-- lines are on two accounts and have the same reference (or text), or they are never in the same file, on one account
+-- or on accounts that are alike and never in the same format. Two lines of one file are always different lines. Each
+-- of `line_ids` is equal to each of `equal_ids`: a file may have 50,000 lines with one amount, so that pairs of lines
+-- would be too many. The planner has no statistics on lines that were just imported. Without this setting, it would
+-- look up each line among all other lines.
+CREATE FUNCTION equal_bank_lines(given_ids bigint[])
+RETURNS TABLE (line_ids bigint[], equal_ids bigint[], in_other_file boolean)
 STABLE LANGUAGE plpgsql SET enable_nestloop = on AS $$
 #variable_conflict use_column
 BEGIN
-  PERFORM set_config('enable_nestloop', (cardinality(line_ids) < 500)::text, true);
+  PERFORM set_config('enable_nestloop', (cardinality(given_ids) < 500)::text, true);
   RETURN QUERY
   WITH lines AS MATERIALIZED (
     SELECT l.bank_line_id, l.account, l.identity, l.currency, l.amount, l.bank_booked_on, l.direction
-    FROM unnest(line_ids) AS i (bank_line_id) JOIN bank_lines l USING (bank_line_id)
+    FROM unnest(given_ids) AS i (bank_line_id) JOIN bank_lines l USING (bank_line_id)
+  ), named AS MATERIALIZED (
+    SELECT s.account, array_agg(DISTINCT f.format) AS formats
+    FROM bank_statements s JOIN bank_files f USING (bank_file_id) GROUP BY s.account
+  ), accounts AS MATERIALIZED (
+    SELECT account AS given_account, account FROM lines
+    UNION
+    SELECT o.account, t.account FROM named o JOIN named t ON NOT o.formats && t.formats
+    WHERE o.account IN (SELECT account FROM lines) AND accounts_alike(o.account, t.account)
   ), in_files AS (
-    SELECT t.bank_line_id, t.account, t.currency, t.amount, t.bank_booked_on, t.direction,
+    SELECT k.given_account, t.bank_line_id, t.account, t.currency, t.amount, t.bank_booked_on, t.direction,
            coalesce(array_agg(s.bank_file_id ORDER BY s.bank_file_id) FILTER (WHERE s.bank_file_id IS NOT NULL), '{}')
-             AS files
-    FROM (SELECT DISTINCT account, currency, amount, bank_booked_on, direction FROM lines) AS k
+             AS files,
+           bool_or(t.account = k.given_account AND n.bank_line_id IS NOT NULL) AS is_given
+    FROM (SELECT DISTINCT a.given_account, a.account, l.currency, l.amount, l.bank_booked_on, l.direction
+          FROM lines l JOIN accounts a ON a.given_account = l.account) AS k
     JOIN bank_lines t USING (account, currency, amount, bank_booked_on, direction)
+    LEFT JOIN lines n ON n.bank_line_id = t.bank_line_id
     LEFT JOIN bank_statement_lines x ON x.bank_line_id = t.bank_line_id
     LEFT JOIN bank_statements s USING (bank_statement_id)
-    GROUP BY t.bank_line_id
-  ), sets AS (
-    SELECT account, currency, amount, bank_booked_on, direction, files, array_agg(bank_line_id) AS ids
-    FROM in_files GROUP BY 1, 2, 3, 4, 5, 6
-  ), alike AS (
-    SELECT array_agg(files::text) AS files, array_agg(ids::text) AS ids
-    FROM sets GROUP BY account, currency, amount, bank_booked_on, direction HAVING count(*) > 1
+    GROUP BY k.given_account, t.bank_line_id
+  ), sets AS MATERIALIZED (
+    SELECT given_account, account, currency, amount, bank_booked_on, direction, files,
+           array_agg(bank_line_id ORDER BY bank_line_id) AS ids,
+           array_agg(bank_line_id) FILTER (WHERE is_given) AS given
+    FROM in_files GROUP BY 1, 2, 3, 4, 5, 6, 7
   )
-  SELECT l.bank_line_id, t.bank_line_id
+  SELECT ARRAY[l.bank_line_id], array_agg(t.bank_line_id ORDER BY t.bank_line_id), false
   FROM lines l JOIN bank_lines t USING (identity, currency, amount, bank_booked_on, direction)
-  WHERE t.account <> l.account
+  WHERE t.account <> l.account GROUP BY l.bank_line_id
   UNION ALL
-  SELECT one.id, other.id
-  FROM alike a
-  CROSS JOIN LATERAL unnest(a.files, a.ids) AS o (files, ids)
-  CROSS JOIN LATERAL unnest(a.files, a.ids) AS t (files, ids)
-  CROSS JOIN LATERAL unnest(o.ids::bigint[]) AS one (id)
-  CROSS JOIN LATERAL unnest(t.ids::bigint[]) AS other (id)
-  WHERE NOT o.files::bigint[] && t.files::bigint[] AND one.id IN (SELECT lines.bank_line_id FROM lines);
+  SELECT o.given, t.ids, true
+  FROM sets o JOIN sets t USING (given_account, currency, amount, bank_booked_on, direction)
+  WHERE o.given IS NOT NULL AND NOT o.files && t.files AND (o.account, o.files) <> (t.account, t.files);
 END
 $$;
 

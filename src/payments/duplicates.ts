@@ -200,6 +200,12 @@ export function identify<Known extends Candidate>(
   return possible.length > 0 ? { verdict: 'possible_duplicate', of: possible } : { verdict: 'new' };
 }
 
+/** Whether a payment of an equal line in another file may be the reported payment: nothing says that they are two. */
+export function mayBeSameLine(reported: ReportedPayment, payment: Candidate) {
+  const comparison = new Comparison(reported, payment);
+  return comparison.sameAmount && !comparison.otherPartnerOrDocument;
+}
+
 class Comparison {
   readonly reported: ReportedPayment;
   readonly candidate: Candidate;

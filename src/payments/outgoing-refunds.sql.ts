@@ -1,4 +1,5 @@
 import { query, querying, Transaction } from '#database/transaction';
+import { fileOf } from './bank-import/bank-lines.sql.ts';
 import { inserting } from './insert.sql.ts';
 
 export type OutgoingLine = Readonly<{
@@ -13,10 +14,9 @@ export type OutgoingLine = Readonly<{
   freed: boolean;
 }>;
 
-/** A line and an earlier line that may be the same (SQL function equal_bank_lines). */
+/** A line that may be the same as a debit. */
 export type EqualDebit = Readonly<{
   bank_line_id: number;
-  equal_line_id: number;
   account: string;
   bank_reference: string | null;
   texts: readonly string[];
@@ -94,18 +94,13 @@ export const readUnmatchedDebits = querying<OutgoingLine, { currency: string; am
   ORDER BY l.bank_booked_on, l.bank_line_id`);
 
 export const readEqualDebits = querying<EqualDebit, { lineIds: readonly number[] }>(`
-  SELECT e.bank_line_id, e.equal_line_id, l.account, l.bank_reference, ${TEXTS_OF_LINE},
-         (SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
-          FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
-          JOIN bank_files f USING (bank_file_id)
-          WHERE x.bank_line_id = l.bank_line_id ORDER BY f.bank_file_id LIMIT 1) AS file,
+  SELECT l.bank_line_id, l.account, l.bank_reference, ${TEXTS_OF_LINE}, ${fileOf('l')} AS file,
          coalesce(d.number, 'payment ' || v.payment_id) AS pays
-  FROM equal_bank_lines(:lineIds::bigint[]) AS e JOIN bank_lines l ON l.bank_line_id = e.equal_line_id
-  LEFT JOIN live_refund_matches m ON m.bank_line_id = e.equal_line_id
+  FROM unnest(:lineIds::bigint[]) AS i (bank_line_id) JOIN bank_lines l USING (bank_line_id)
+  LEFT JOIN live_refund_matches m ON m.bank_line_id = l.bank_line_id
   LEFT JOIN credit_refunds c ON c.credit_refund_id = m.credit_refund_id
   LEFT JOIN documents d ON d.document_id = c.document_id
-  LEFT JOIN payment_reversals v ON v.payment_reversal_id = m.payment_reversal_id
-  ORDER BY e.bank_line_id, e.equal_line_id`);
+  LEFT JOIN payment_reversals v ON v.payment_reversal_id = m.payment_reversal_id`);
 
 export type NewRefundMatch = Readonly<{
   bank_line_id: number;

@@ -4,6 +4,7 @@
  */
 import { Transaction } from '#database/transaction';
 import { Amount, daysApart } from '#values';
+import { EqualSet, readEqualSets } from './bank-import/bank-lines.sql.ts';
 import { PaymentContext } from './context.ts';
 import { containsReference } from './duplicates.ts';
 import {
@@ -26,13 +27,16 @@ type MatchedRefund = Readonly<{
   evidence: string;
 }>;
 
+/** A line that pays a refund, and the set of equal lines to which it belongs. */
+export type HeldBy = Readonly<{ equal: EqualDebit; set: EqualSet<EqualDebit> }>;
+
 /**
  * `paid`: the refund that each line pays. `held`: lines that may be duplicates of a line that pays a refund; they pay
  * none.
  */
 type MatchedDebits = Readonly<{
   paid: ReadonlyMap<number, MatchedRefund>;
-  held: ReadonlyMap<number, EqualDebit>;
+  held: ReadonlyMap<number, HeldBy>;
 }>;
 
 /**
@@ -95,16 +99,6 @@ function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): Matched
   return [{ refund, evidence: `the same amount, and the line names ${name}` }];
 }
 
-export function byLine<Row extends { readonly bank_line_id: number }>(rows: readonly Row[]) {
-  const found = new Map<number, Row[]>();
-  for (const row of rows) {
-    const own = found.get(row.bank_line_id);
-    if (own === undefined) found.set(row.bank_line_id, [row]);
-    else own.push(row);
-  }
-  return found;
-}
-
 /**
  * Matches debits to recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays at most
  * one refund, even if several files report the debit.
@@ -115,17 +109,20 @@ export async function matchDebits(
   lines: readonly OutgoingLine[],
 ): Promise<MatchedDebits> {
   const paid = new Map<number, MatchedRefund>();
-  const held = new Map<number, EqualDebit>();
+  const held = new Map<number, HeldBy>();
   const rows: NewRefundMatch[] = [];
   const open = new Set(await readRefunds(tx, lines, { open: true }));
-  const equals = byLine(await readEqualDebits(tx, { lineIds: lines.map((each) => each.bank_line_id) }));
+  const lineIds = lines.map((each) => each.bank_line_id);
+  const sets = await readEqualSets(tx, lineIds, readEqualDebits);
   for (const line of lines) {
     const { bank_line_id } = line;
-    const paidEquals = (equals.get(bank_line_id) ?? []).filter(
-      (each) => each.pays !== null || paid.has(each.equal_line_id),
+    const pays = ({ pays, bank_line_id: id }: EqualDebit) => pays !== null || paid.has(id);
+    const holding = (sets.get(bank_line_id) ?? []).flatMap((set) =>
+      set.rows.filter(pays).map((equal) => ({ equal, set })),
     );
+    const paidEquals = holding.map(({ equal }) => equal);
     const found = refundOf(line, [...open], paidEquals);
-    const [first] = paidEquals;
+    const [first] = holding;
     if (found === undefined) {
       if (first !== undefined) held.set(bank_line_id, first);
       continue;
@@ -133,7 +130,7 @@ export async function matchDebits(
     const { refund, evidence } = found;
     open.delete(refund);
     paid.set(bank_line_id, found);
-    const apart = paidEquals.map((each) => each.equal_line_id);
+    const apart = [...new Set(paidEquals.map((each) => each.bank_line_id))];
     rows.push({
       bank_line_id,
       credit_refund_id: refund.credit_refund_id,

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { type Books, inv, openBooks } from './books.ts';
 
+const times = <Of>(count: number, of: Of) => Array.from({ length: count }, () => of);
+
 let books: Books;
 beforeAll(async () => {
   books = await openBooks();
@@ -114,6 +116,68 @@ describe('one bank line in two files', () => {
     const payoutAgain = await bank(payout.replace('PO-78', ''));
     expect(payoutAgain.new_lines).toMatchObject([{ outcome: 'ignored', needs_review: true }]);
   });
+});
+
+const ofx = (account: string, ...lines: readonly (readonly [amount: string, text: string])[]) =>
+  `<OFX><STMTRS><CURDEF>USD<BANKACCTFROM><ACCTID>${account}</BANKACCTFROM><BANKTRANLIST>${lines
+    .map(
+      ([amount, text], index) =>
+        `<STMTTRN><TRNTYPE>CREDIT<DTPOSTED>20261012<TRNAMT>${amount}<FITID>F${index}Z<MEMO>${text}</STMTTRN>\n`,
+    )
+    .join('')}</BANKTRANLIST></STMTRS></OFX>`;
+const mt940 = (account: string, ...lines: readonly (readonly [amount: string, text: string])[]) => {
+  const closing = lines.reduce((sum, [amount]) => sum + Number(amount.replace('.', '')), 0);
+  return [
+    ...[':20:X', `:25:${account}`, ':28C:1', ':60F:C261011USD0,'],
+    ...lines.map(([amount, text]) => `:61:2610121012C${amount.replace('.', ',')}NTRFNONREF\n:86:${text}`),
+    `:62F:C261012USD${`${closing}`.replace(/(..)$/, ',$1')}\n-\n`,
+  ].join('\n');
+};
+
+test('hundreds of equal payments that another format tells with other texts are each a possible duplicate of one', async () => {
+  const telling = (text: string, count: number) =>
+    Array.from({ length: count }, (_, index) => ['9.99', `${text} ${index}`] as const);
+  const first = await books.bankText('equal.sta', mt940('NL00TEST0000000300', ...telling('ticket', 300)));
+  const second = await books.bankText('equal.ofx', ofx('NL00TEST0000000300', ...telling('other words', 310)));
+  const ids = first.new_lines.map(({ payment_id }) => payment_id);
+  expect(ids).toHaveLength(300);
+  expect(second.new_lines.slice(0, 300).map(({ same_as }) => same_as)).toEqual(ids.map((id) => [id]));
+  // It is not known which of the lines are the ten more.
+  expect(second.new_lines.slice(300).map(({ same_as }) => same_as)).toEqual(times(10, [ids[0]]));
+  expect(second.new_lines.map(({ applied }) => applied)).toEqual(times(310, []));
+  expect(second.new_lines[0]?.why).toMatch(/with no reference \(and 299 more\)/);
+  expect(JSON.stringify(second).length / JSON.stringify(first).length).toBeLessThan(2);
+});
+
+test('equal payments of two partners that another file tells in another order are duplicates of their own', async () => {
+  const [harbour, nord] = ['Harbour Lights Ticketing', 'Société Théâtrale du Nord'];
+  const line = (reference: string, payer: string, invoice: string) =>
+    `2026-10-12,64.00,USD,0009,${reference},${invoice},${payer},`;
+  const [one, other] = (await bank(line('B-90', harbour, inv(5)), line('B-91', nord, inv(6)))).new_lines;
+  const again = await bank(line('', nord, inv(6)), line('', harbour, inv(5)));
+  expect(again.new_lines).toMatchObject([
+    { same_as: [other?.payment_id], applied: [] },
+    { same_as: [one?.payment_id], applied: [] },
+  ]);
+});
+
+test('a number with zeros before it is the account without them, and the end of an IBAN may be', async () => {
+  const days = [['64.32', `transfer ${inv(3)}`]] as const;
+  await books.bankText('zeros.sta', mt940('000999888777', ...days));
+  expect(await books.bankText('no-zeros.ofx', ofx('999888777', ...days))).toMatchObject({
+    statements: [{ account: '000999888777' }],
+    lines: { new: 0, known: 1 },
+  });
+  const iban = await books.bankText('iban.ofx', ofx('NL91ABNA0417164300', ['64.33', inv(3)]));
+  const number = await books.bankText('number.sta', mt940('0417164300', ['64.33', inv(3)], ['64.34', inv(3)]));
+  expect(number.new_lines).toMatchObject([
+    { account: '0417164300', same_as: [iban.new_lines[0]?.payment_id], applied: [], needs_review: true },
+    { account: '0417164300', same_as: [], suggested: [{ number: inv(3) }] },
+  ]);
+  // A format that has both names tells two accounts.
+  await books.bankText('both.ofx', ofx('0417164300', ['64.35', 'thanks']));
+  const two = await books.bankText('two.sta', mt940('0417164300', ['64.33', `other ${inv(3)}`]));
+  expect(two.new_lines[0]?.same_as).not.toContain(iban.new_lines[0]?.payment_id);
 });
 
 test('a line with a bank reference in two statements of a file is recorded once, and twice if a statement has it twice', async () => {

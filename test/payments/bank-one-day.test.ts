@@ -70,17 +70,17 @@ const BATCH = DAY[1] as Told;
 const inBatch = (amount: string, number: string) =>
   camtDetails('Muenchner Fest GmbH & Co. KG', number, `<Refs/><Amt Ccy="EUR">${amount}</Amt>`);
 
-function mt940() {
+function mt940(account = `BYLADEM1001/${IBAN}`) {
   const lines = DAY.map(
     (each) =>
       `:61:2610121012${isDebit(each) ? 'D' : 'C'}${plain(each).replace('.', ',')}NTRFNONREF\n` +
       `:86:166?00${ALSO}?20${each.text}${each.name === '' ? '' : `?32${each.name.slice(0, 27)}?33${each.name.slice(27)}`}\n`,
   ).join('');
-  return `:20:X\n:25:12030000/202051\n:28C:7/1\n:60F:C261011EUR1000,00\n${lines}:62F:C261012EUR${CLOSING.replace('.', ',')}\n-\n`;
+  return `:20:X\n:25:${account}\n:28C:7/1\n:60F:C261011EUR1000,00\n${lines}:62F:C261012EUR${CLOSING.replace('.', ',')}\n-\n`;
 }
 
 const ofx = () =>
-  `<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>12030000<ACCTID>${IBAN}<ACCTTYPE>CHECKING</BANKACCTFROM>` +
+  `<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>12030000<ACCTID>202051<ACCTTYPE>CHECKING</BANKACCTFROM>` +
   `<BANKTRANLIST>${DAY.map(
     (each, index) =>
       `<STMTTRN><TRNTYPE>OTHER<DTPOSTED>20261012<TRNAMT>${each.amount}<FITID>F${index}00${index}${each.name === '' ? '' : `<NAME>${xml(each.name)}`}` +
@@ -113,6 +113,9 @@ const FILES: Readonly<Record<string, string>> = {
       entries.replace(camtEntry(BATCH, ''), camtEntry({ ...BATCH, ref: 'OTHER' }, PARTS)),
   ),
   'day.sta': mt940(),
+  'bank-code.sta': mt940('12030000/202051'),
+  'number.sta': mt940('0000202051'),
+  'other-number.sta': mt940('0000303051'),
   'day.ofx': ofx(),
   'day.csv': csv(),
 };
@@ -215,6 +218,20 @@ describe('a day that several formats tell', () => {
       { outcome: 'shown', payment_id: batch?.payment_id, amount: '750.25', suggested: [{ number: inv(8) }] },
       { outcome: 'shown', payment_id: batch?.payment_id, amount: '60.00', suggested: [{ number: inv(12) }] },
     ]);
+  });
+
+  test('of an account that one format names by its number alone is held: another bank may have that number', async () => {
+    const known = await inOrder(['day.053.xml', 'bank-code.sta']);
+    expect(known).toMatchObject({ payments: PAYMENTS, lines: DAY.length });
+    const { payments, reports } = await inOrder(['day.053.xml', 'number.sta']);
+    const first = reports[0]?.new_lines.filter(({ outcome }) => outcome === 'payment') ?? [];
+    const held = reports[1]?.new_lines.filter(({ outcome }) => outcome === 'payment') ?? [];
+    expect(held.map(({ same_as }) => same_as)).toEqual(first.map(({ payment_id }) => [payment_id]));
+    expect(held.map(({ applied }) => applied)).toEqual(held.map(() => []));
+    expect(held[0]?.why).toMatch(new RegExp(`of account ${IBAN}, which may be the same account; `));
+    expect(payments).toEqual([...PAYMENTS, '33.00 0', '33.00 0', '500.00 0', '810.25 0'].sort());
+    const other = await inOrder(['day.053.xml', 'other-number.sta']);
+    expect(other.reports[1]?.new_lines.flatMap(({ same_as }) => same_as)).toEqual([]);
   });
 
   test('with a batch as one amount or as its parts is the same money, whichever comes first', async () => {

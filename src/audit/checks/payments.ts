@@ -23,8 +23,10 @@ export const LINK_PAYMENTS_RECORDED_ONCE = `inspected AS MATERIALIZED (
  * differ, or if a person stated that they are two.
  */
 export const EQUAL_DEBITS_PAY_ONCE = `equals AS (
-  SELECT bank_line_id, equal_line_id
-  FROM equal_bank_lines(ARRAY(SELECT bank_line_id FROM live_refund_matches))
+  SELECT DISTINCT n.bank_line_id, o.bank_line_id AS equal_line_id
+  FROM equal_bank_lines(ARRAY(SELECT bank_line_id FROM live_refund_matches)) AS e
+  JOIN live_refund_matches o ON o.bank_line_id = ANY (e.equal_ids)
+  CROSS JOIN LATERAL unnest(e.line_ids) AS n (bank_line_id)
 ), inspected AS (
   SELECT m.bank_line_id, m.account,
          (SELECT string_agg('line ' || e.equal_line_id, ', ' ORDER BY e.equal_line_id)

@@ -112,14 +112,23 @@ function lineRow({
   };
 }
 
+/** Recorded lines. Each may be the same as a line. */
+export type EqualSet<Row> = Readonly<{
+  /** Whether the line is in another file than these. Otherwise, it is on another account with the same reference. */
+  in_other_file: boolean;
+  rows: readonly Row[];
+}>;
+
+/** By the ids of lines. Equal lines share a set: a day may have thousands of them. */
+export type EqualSets<Row> = ReadonlyMap<number, readonly EqualSet<Row>[]>;
+
+/** A recorded line that a line of a file may report again. */
 export type EqualLineRow = Readonly<{
   bank_line_id: number;
-  /** `equal_line_id`, `account` and `bank_reference` belong to the earlier line. */
-  equal_line_id: number;
   account: string;
   bank_reference: string | null;
-  /** The name of the file with the earlier line if both lines belong to the same account. Otherwise null. */
-  other_file: string | null;
+  /** The name of the first file with the line. */
+  file: string;
   /** The outcome is null if the earlier line is in the same file and is not decided yet. */
   outcome: NewOutcome['outcome'] | null;
   /**
@@ -145,29 +154,52 @@ export const textOf = (line: string) =>
 /** The identity of a line without its amount (lineIdentities in bank/statement.ts). */
 const sameButAmount = (line: string) => `regexp_replace(${line}.identity, '\\|[0-9.]+(\\|[0-9]+)?$', '')`;
 
-/**
- * Reads the earlier lines that the given lines may report again, or correct: the bank issues a statement again, in
- * which a line has the same reference and day but another amount. Without a reference, the whole statement must be the
- * same. Lines whose payment was reversed as a mistake are left out.
- */
-export const readEqualLines = querying<EqualLineRow, { lineIds: readonly number[] }>(`
-  SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
-         coalesce(NOT b.stays, false) AS sent_back,
-         CASE WHEN t.account = l.account THEN ${fileOf('t')} END AS other_file, NULL AS corrected
-  FROM bank_lines l JOIN equal_bank_lines(:lineIds::bigint[]) AS e USING (bank_line_id)
-  JOIN bank_lines t ON t.bank_line_id = e.equal_line_id AND t.bank_line_id < l.bank_line_id
+const readSets = querying<
+  { line_ids: number[]; equal_ids: number[]; in_other_file: boolean },
+  { lineIds: readonly number[] }
+>(`
+  SELECT to_json(line_ids) AS line_ids, to_json(equal_ids) AS equal_ids, in_other_file
+  FROM equal_bank_lines(:lineIds::bigint[])`);
+
+/** Reads the lines that may be the same as the given lines (SQL function equal_bank_lines). */
+export async function readEqualSets<Row extends { readonly bank_line_id: number }>(
+  tx: Transaction,
+  lineIds: readonly number[],
+  readRows: (tx: Transaction, given: { lineIds: readonly number[] }) => Promise<Row[]>,
+  isLeftOut: (row: Row, inOtherFile: boolean) => boolean = () => false,
+) {
+  const sets = await readSets(tx, { lineIds });
+  const equalIds = new Set<number>();
+  for (const { equal_ids } of sets) for (const id of equal_ids) equalIds.add(id);
+  const rowOf = new Map((await readRows(tx, { lineIds: [...equalIds] })).map((row) => [row.bank_line_id, row]));
+  const found = new Map<number, EqualSet<Row>[]>();
+  for (const { line_ids, equal_ids, in_other_file } of sets) {
+    const rows = equal_ids.flatMap((id) => rowOf.get(id) ?? []).filter((row) => !isLeftOut(row, in_other_file));
+    if (rows.length === 0) continue;
+    const set = { in_other_file, rows };
+    for (const id of line_ids) found.set(id, [...(found.get(id) ?? []), set]);
+  }
+  return found;
+}
+
+/** `is_mistake`: its payment was reversed as a mistake, or as a duplicate. */
+type EqualRow = EqualLineRow & { readonly is_mistake: boolean };
+
+const readEqualRows = querying<EqualRow, { lineIds: readonly number[] }>(`
+  SELECT t.bank_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
+         coalesce(NOT b.stays, false) AS sent_back, ${fileOf('t')} AS file, NULL AS corrected,
+         EXISTS (SELECT FROM live_payment_reversals r
+                 WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate')) AS is_mistake
+  FROM unnest(:lineIds::bigint[]) AS i (bank_line_id) JOIN bank_lines t USING (bank_line_id)
   LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
   LEFT JOIN LATERAL (
     SELECT r.duplicate_of FROM live_payment_reversals r WHERE r.payment_id = o.payment_id AND r.kind = 'duplicate'
     LIMIT 1) AS d ON true
-  LEFT JOIN payment_balances b ON b.payment_id = coalesce(d.duplicate_of, o.payment_id)
-  WHERE b.stays IS NOT FALSE
-      OR t.account = l.account AND NOT EXISTS (
-        SELECT FROM live_payment_reversals r
-        WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate'))
-  UNION ALL
-  SELECT l.bank_line_id, t.bank_line_id, t.account, t.bank_reference, o.outcome, o.payment_id, false,
-         ${fileOf('t')}, round(t.amount, minor_digits(t.currency))::text
+  LEFT JOIN payment_balances b ON b.payment_id = coalesce(d.duplicate_of, o.payment_id)`);
+
+const readCorrectedRows = querying<EqualLineRow & { readonly corrects: number }, { lineIds: readonly number[] }>(`
+  SELECT l.bank_line_id AS corrects, t.bank_line_id, t.account, t.bank_reference, o.outcome, o.payment_id,
+         false AS sent_back, ${fileOf('t')} AS file, round(t.amount, minor_digits(t.currency))::text AS corrected
   FROM bank_lines l JOIN bank_lines t USING (account, currency, direction, bank_booked_on)
   JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
   LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
@@ -184,7 +216,23 @@ export const readEqualLines = querying<EqualLineRow, { lineIds: readonly number[
       JOIN bank_statement_lines y ON y.bank_statement_id = n.bank_statement_id
       WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id
         AND (s.reference = nullif(n.reference, '') OR s.opening = n.opening)))
-  ORDER BY bank_line_id, equal_line_id`);
+  ORDER BY t.bank_line_id`);
+
+/**
+ * Reads the lines that the given lines may report again, or correct: the bank issues a statement again, in which a line
+ * has the same reference and day but another amount. Without a reference, the whole statement must be the same. Lines
+ * whose payment was reversed as a mistake are left out.
+ */
+export async function readEqualLines(tx: Transaction, lineIds: readonly number[]): Promise<EqualSets<EqualLineRow>> {
+  const isLeftOut = ({ sent_back, is_mistake }: EqualRow, inOtherFile: boolean) =>
+    sent_back && (!inOtherFile || is_mistake);
+  const sets = await readEqualSets(tx, lineIds, readEqualRows, isLeftOut);
+  const found = new Map<number, readonly EqualSet<EqualLineRow>[]>(sets);
+  for (const { corrects, ...row } of await readCorrectedRows(tx, { lineIds })) {
+    found.set(corrects, [...(found.get(corrects) ?? []), { in_other_file: true, rows: [row] }]);
+  }
+  return found;
+}
 
 export const lineKey = (account: string, identity: string) => `${account} ${identity}`;
 

@@ -4,17 +4,19 @@
  */
 import { Amount } from '#money';
 import { BankLine, placeOf } from '#payments/bank/statement';
-import { Candidate, Finding, identify, processorIds, ReportedPayment } from '#payments/duplicates';
+import { Candidate, Finding, identify, mayBeSameLine, processorIds, ReportedPayment } from '#payments/duplicates';
 import { Match } from '#payments/evidence';
 import { match } from '#payments/match';
 import { OpenItems } from '#payments/open-items';
-import { byLine, refundOf } from '#payments/outgoing-refunds';
+import { refundOf } from '#payments/outgoing-refunds';
 import { OutgoingLine, RecordedRefund } from '#payments/outgoing-refunds.sql';
 import { namePlausible } from '#payments/payer-names';
 import { feesPlausible, leftOn } from '#payments/payout-contents';
 import { findCreditNotes } from '#payments/reference';
 import { returnReason, withCode } from '#payments/reverse';
-import { EqualLineRow } from './bank-lines.sql.ts';
+import { counted } from '#text';
+import { EqualLineRow, EqualSet, EqualSets } from './bank-lines.sql.ts';
+import { once } from './same-lines.ts';
 
 export type NewLine = Readonly<{
   id: number;
@@ -57,7 +59,7 @@ export type PossibleDuplicate = Readonly<{
 type RecordedFacts = Readonly<{
   /** Payments with the amount of a line, or with a processor id that a line names. */
   candidates: readonly Candidate[];
-  equalLines: readonly EqualLineRow[];
+  equalLines: EqualSets<EqualLineRow>;
   /** Recorded refunds with the amount of a line, which may be the return of a refund. */
   refunds: readonly RecordedRefund[];
   payoutNames: readonly string[];
@@ -77,10 +79,14 @@ export function decidingCredits(
 ) {
   const current = new CurrentCandidates(candidates);
   const reachBank = (payment: Candidate) => current.put({ ...payment, reported_by_bank: true });
-  const named = new Set(equalLines.map(({ equal_line_id }) => equal_line_id));
+  // Lines in another file than their equal line are decided already.
+  const named = new Set<number>();
+  for (const sets of equalLines.values()) {
+    for (const { in_other_file, rows } of sets) if (!in_other_file) for (const row of rows) named.add(row.bank_line_id);
+  }
   const file: FileState = {
-    ...{ items, current, refunds, payoutNames, equalLines: byLine(equalLines) },
-    ...{ reportedIds: new Set(), earlier: new Map() },
+    ...{ items, current, refunds, payoutNames, equalLines },
+    ...{ reportedIds: new Set(), earlier: new Map(), free: new Map() },
   };
   return (each: NewLine) => {
     const decided = decideEqualLine(each, file) ?? decideCredit(each, file);
@@ -111,11 +117,12 @@ function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems) {
   if (partner_id !== undefined) items.learn(line, partner_id);
 }
 
-type FileState = Pick<RecordedFacts, 'refunds' | 'payoutNames'> &
+type FileState = Pick<RecordedFacts, 'refunds' | 'payoutNames' | 'equalLines'> &
   Readonly<{
     items: OpenItems;
     current: CurrentCandidates;
-    equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;
+    /** The equal lines that no line of this file has been found to be. */
+    free: Map<EqualSet<EqualLineRow>, EqualLineRow[]>;
     /** Processor ids that an earlier line of this file reported before the processor did. */
     reportedIds: Set<string>;
     /** The decided lines that a later line may report again. */
@@ -150,6 +157,10 @@ class CurrentCandidates {
     else this.waiting.add(payment_id);
   }
 
+  get(paymentId: number) {
+    return this.all.get(paymentId);
+  }
+
   of({ references, inOtherFiles = new Map() }: ReportedPayment): Candidate[] {
     const named = processorIds(references).flatMap((id) => this.byProcessorId.get(id) ?? []);
     const ids = new Set([...this.waiting, ...named, ...inOtherFiles.keys()]);
@@ -163,14 +174,18 @@ class CurrentCandidates {
  * payments, because an equal line is stronger evidence. Undefined if no earlier line may be the same line.
  */
 function decideEqualLine(
-  { id, line }: NewLine,
+  { id, account, line }: NewLine,
   { equalLines, earlier: decided, items }: FileState,
 ): Decision | undefined {
   const possible: PossibleDuplicate[] = [];
-  for (const equal of equalLines.get(id) ?? []) {
-    const earlier = decided.get(equal.equal_line_id);
+  const equals = (equalLines.get(id) ?? []).flatMap((set) =>
+    (isDecidedByOne(set) ? notPaid(set) : set.rows).map((equal) => ({ equal, set })),
+  );
+  for (const { equal, set } of equals) {
+    if (equal.bank_line_id >= id) continue;
+    const earlier = decided.get(equal.bank_line_id);
     const decision = earlier?.decision;
-    const evidence = equalEvidence(equal);
+    const evidence = equalEvidence(account, equal, set);
     if (equal.outcome === 'payout' || decision?.kind === 'payout' || decision?.kind === 'link_payment') {
       return { kind: 'ignored', why: `possible duplicate of a payout: ${evidence}; not recorded`, needsReview: true };
     }
@@ -180,7 +195,6 @@ function decideEqualLine(
       return { kind: 'ignored', why: `possible duplicate of ${name}: ${evidence}; ${otherwise}`, needsReview: true };
     }
     const corrects = equal.corrected !== null;
-    if (equal.other_file !== null && !corrects) continue;
     if (equal.payment_id !== null) possible.push({ of: equal.payment_id, evidence, corrects });
     else if (corrects) return { kind: 'ignored', why: `${evidence}; not recorded`, needsReview: true };
     else if (decision?.kind === 'duplicate') possible.push({ of: decision.payment.payment_id, evidence });
@@ -189,19 +203,52 @@ function decideEqualLine(
   return possible.length === 0 ? undefined : heldPayment(match(line, items), possible);
 }
 
-export function equalEvidence({
-  account,
-  other_file,
-  bank_reference,
-  corrected = null,
-}: Pick<EqualLineRow, 'account' | 'other_file' | 'bank_reference'> & Partial<EqualLineRow>) {
+/** A set in another file may have many lines. Only a payout or a returned payment among them decides. */
+const isDecidedByOne = ({ in_other_file, rows }: EqualSet<EqualLineRow>) =>
+  in_other_file && rows[0]?.corrected === null;
+
+const notPaid = once(({ rows }: EqualSet<EqualLineRow>) =>
+  rows.filter(({ outcome, sent_back }) => outcome === 'payout' || sent_back).slice(0, 1),
+);
+
+/** Says why a line on `account` may be a recorded line of a set. */
+export function equalEvidence(
+  account: string,
+  equal: Pick<EqualLineRow, 'account' | 'file' | 'bank_reference'> & Partial<EqualLineRow>,
+  { in_other_file, rows }: EqualSet<unknown>,
+) {
+  const { bank_reference, file, corrected = null } = equal;
   if (corrected !== null) {
     const line = bank_reference === null ? 'this line' : `the reference ${bank_reference}`;
-    return `${other_file} has ${line} with the amount ${corrected}, and the bank states it again with another amount`;
+    return `${file} has ${line} with the amount ${corrected}, and the bank states it again with another amount`;
   }
-  if (other_file === null) return `a line of account ${account} has the same reference, day and amount`;
+  if (!in_other_file) return `a line of account ${equal.account} has the same reference, day and amount`;
   const reference = bank_reference === null ? 'no reference' : `reference ${bank_reference}`;
-  return `${other_file} has a line of the same account, day and amount, with ${reference}`;
+  const others = rows.length === 1 ? '' : ` (and ${counted(rows.length - 1)} more)`;
+  if (equal.account === account)
+    return `${file} has a line of the same account, day and amount, with ${reference}${others}`;
+  return `${file} has a line of the same day and amount, with ${reference}${others}, of account ${equal.account}, which may be the same account`;
+}
+
+/**
+ * Finds the payment in other files that a line may report again, in each set of equal lines: one that no earlier line
+ * of this file may report, if there is one. Otherwise, each of n lines would be a possible duplicate of each of n
+ * payments.
+ */
+function paymentsInOtherFiles({ id, account }: NewLine, reported: ReportedPayment, file: FileState) {
+  const found = new Map<number, string>();
+  const maySame = ({ payment_id }: EqualLineRow) => {
+    const payment = file.current.get(payment_id ?? 0);
+    return payment !== undefined && mayBeSameLine(reported, payment);
+  };
+  for (const set of (file.equalLines.get(id) ?? []).filter(isDecidedByOne)) {
+    const free = file.free.get(set) ?? [...set.rows];
+    file.free.set(set, free);
+    const at = free.findIndex(maySame);
+    const equal = at < 0 ? set.rows.find(maySame) : free.splice(at, 1)[0];
+    if (equal?.payment_id != null) found.set(equal.payment_id, equalEvidence(account, equal, set));
+  }
+  return found;
 }
 
 /**
@@ -238,12 +285,11 @@ export const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
 });
 
 function decideCredit(each: NewLine, file: FileState): Decision {
-  const { id, line } = each;
+  const { line } = each;
   if (line.reversal) return decideReversedDebit(each, file.refunds);
   const { items, current, reportedIds, payoutNames } = file;
-  const equal = (file.equalLines.get(id) ?? []).filter((each) => each.other_file !== null && each.corrected === null);
-  const inOtherFiles = new Map(equal.map((each) => [each.payment_id as number, equalEvidence(each)]));
-  const reported: ReportedPayment = { ...reportedBy(line, items), inOtherFiles };
+  const facts = reportedBy(line, items);
+  const reported: ReportedPayment = { ...facts, inOtherFiles: paymentsInOtherFiles(each, facts, file) };
   const identity = identify(reported, current.of(reported));
   if (identity.verdict === 'same') return decideKnown(line, identity.of);
   const ids = processorIds(reported.references);

@@ -314,7 +314,7 @@ async function recordLines(
   open: ReadonlySet<string>,
   reports: ReportCollection<Kind>,
 ) {
-  const equalLines = await readEqualLines(tx, { lineIds: newLines.ids });
+  const equalLines = await readEqualLines(tx, newLines.ids);
   const seen = new Seen();
   const items = await readOpenItems(tx, caller.settings, seen.reading(newLines.of('credit')));
   const decide = decidingCredits(items, {

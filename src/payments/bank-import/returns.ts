@@ -10,12 +10,12 @@ import { PaymentContext } from '#payments/context';
 import { Candidate, containsReference } from '#payments/duplicates';
 import { bankIdentity } from '#payments/identities';
 import { NewReversal } from '#payments/insert.sql';
-import { byLine, matchDebits } from '#payments/outgoing-refunds';
-import { EqualDebit, RecordedRefund } from '#payments/outgoing-refunds.sql';
+import { HeldBy, matchDebits } from '#payments/outgoing-refunds';
+import { RecordedRefund } from '#payments/outgoing-refunds.sql';
 import { findReferences } from '#payments/reference';
 import { ReversalResult, returnReason, reverseAll, whatIsOwedAgain, withCode } from '#payments/reverse';
 import { Amount, daysApart, isZero } from '#values';
-import { EqualLineRow, insertOutcomes, NewOutcome } from './bank-lines.sql.ts';
+import { EqualLineRow, EqualSets, insertOutcomes, NewOutcome } from './bank-lines.sql.ts';
 import { equalEvidence, NewLine, outgoingLine, referencesOf } from './decide.ts';
 import { ignoredLine, LineReport, plainReport } from './report.ts';
 
@@ -32,7 +32,7 @@ const codeOf = ({ type }: BankLine) => type.split('/').at(-1) ?? '';
 
 export type KnownPayments = Readonly<{
   candidates: readonly Candidate[];
-  equalLines: readonly EqualLineRow[];
+  equalLines: EqualSets<EqualLineRow>;
   /** The places of the lines of this file that were the first to report a payment, by payment. */
   ownLines: ReadonlyMap<number, string>;
   /** The codes of the bank's own charges (setting `bank_charge_codes`). */
@@ -118,8 +118,8 @@ type DebitDecision =
       charges?: string;
     }>;
 
-function heldDebit({ account }: NewLine, equal: EqualDebit) {
-  const evidence = equalEvidence({ ...equal, other_file: equal.account === account ? equal.file : null });
+function heldDebit({ account }: NewLine, { equal, set }: HeldBy) {
+  const evidence = equalEvidence(account, equal, set);
   const pays = equal.pays === null ? 'a refund' : `the refund of ${equal.pays}`;
   return `possible duplicate of the debit that pays ${pays}: ${evidence}; not matched. If it pays a different refund, record that refund with its reference`;
 }
@@ -138,29 +138,35 @@ function decidingDebits(
     left.set(key, (left.get(key) ?? new Map()).set(each.payment_id, each));
   }
   const withAmountOf = ({ amount }: BankLine) => [...(left.get(amount.forPeople())?.values() ?? [])];
-  const equals = byLine(equalLines);
   const returns = new Set<number>();
   const decide = (each: NewLine): DebitDecision => {
     if (each.line.held !== undefined) return { why: `${each.line.held}: not recorded`, needsReview: true };
-    const own = equals.get(each.id) ?? [];
+    /** The evidence of the first equal line that is so. */
+    const find = (is: (equal: EqualLineRow) => boolean) => {
+      for (const set of equalLines.get(each.id) ?? []) {
+        const equal = set.rows.find((row) => row.bank_line_id < each.id && is(row));
+        if (equal !== undefined) return equalEvidence(each.account, equal, set);
+      }
+      return undefined;
+    };
     if (chargeCodes.includes(codeOf(each.line))) {
-      const [equal] = own;
+      const equal = find(() => true);
       if (equal === undefined) {
         const charges = `bank charges, by the code ${codeOf(each.line)}`;
         return { why: charges, needsReview: false, goesOut: true, charges };
       }
-      return { why: `possible duplicate of bank charges: ${equalEvidence(equal)}; not booked`, needsReview: true };
+      return { why: `possible duplicate of bank charges: ${equal}; not booked`, needsReview: true };
     }
-    const corrected = own.find((one) => one.corrected !== null);
-    if (corrected !== undefined) return { why: `${equalEvidence(corrected)}; not recorded`, needsReview: true };
+    const corrected = find((one) => one.corrected !== null);
+    if (corrected !== undefined) return { why: `${corrected}; not recorded`, needsReview: true };
     if (!isReturn(each)) {
       const doubt = whyPerhapsReturn(each.line, withAmountOf(each.line), nameOf);
       const why = doubt ?? 'an outgoing payment that is not one of our refunds';
       return { why, needsReview: doubt !== undefined, goesOut: true };
     }
-    const equal = own.find((one) => one.outcome === 'return' || returns.has(one.equal_line_id));
+    const equal = find((one) => one.outcome === 'return' || returns.has(one.bank_line_id));
     if (equal !== undefined) {
-      const why = `possible duplicate of a return: ${equalEvidence(equal)}; nothing is reversed`;
+      const why = `possible duplicate of a return: ${equal}; nothing is reversed`;
       return { why, needsReview: true };
     }
     const payment = returnedPayment(each.line, withAmountOf(each.line));

@@ -50,10 +50,10 @@ export function* numberedLines(statements: readonly Statement[]): Generator<Numb
 export async function withRecordedAccounts(tx: Transaction, statements: readonly Statement[]) {
   const recorded = (await readAccounts(tx)).map(({ account }) => account);
   const known = new Set(recorded);
-  const byNumber = new Map(recorded.map((account) => [nationalNumber(account), account]));
+  const byNumber = new Map(recorded.flatMap((account) => numbersOf(account).map((number) => [number, account])));
   return statements.map((statement) => {
-    const number = nationalNumber(statement.account);
-    const account = known.has(statement.account) || number.length < FULL_NUMBER ? undefined : byNumber.get(number);
+    if (known.has(statement.account)) return statement;
+    const [account] = numbersOf(statement.account).flatMap((number) => byNumber.get(number) ?? []);
     return account === undefined ? statement : { ...statement, account };
   });
 }
@@ -61,9 +61,21 @@ export async function withRecordedAccounts(tx: Transaction, statements: readonly
 /** A shorter number lacks the bank, so that two banks may have it. */
 const FULL_NUMBER = 12;
 
+/** The numbers that name an account. One is enough: with the bank, and without the zeros before it. */
+function numbersOf(account: string) {
+  const number = nationalNumber(account);
+  const [, withoutZeros] = /^0*([1-9]\d{5,})$/.exec(account) ?? [];
+  return [
+    ...(number.length < FULL_NUMBER ? [] : [number]),
+    ...(withoutZeros === undefined ? [] : [`0${withoutZeros}`]),
+  ];
+}
+
 /** The bank and the account number as an IBAN has them, without the letters of a bank in the United Kingdom and Ireland. */
 const nationalNumber = (account: string) =>
   account
+    // The bank's BIC.
+    .replace(/^[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?\//, '')
     // The bank code and the account number in Germany.
     .replace(/^(\d{8})\/(\d{1,10})$/, (_, bank: string, number: string) => bank + number.padStart(10, '0'))
     .replace(/[^A-Z0-9]/g, '')
@@ -250,7 +262,8 @@ const documentsOf = ({ references }: SomeLine) => {
 
 const haveCommon = (one: ReadonlySet<string>, other: ReadonlySet<string>) => [...one].some((each) => other.has(each));
 
-function once<Of extends object, Result>(compute: (of: Of) => Result) {
+/** Computes the result for each object once. */
+export function once<Of extends object, Result>(compute: (of: Of) => Result) {
   const known = new WeakMap<Of, Result>();
   return (of: Of) => {
     const result = known.get(of) ?? compute(of);

@@ -207,7 +207,7 @@ class OfxReader {
   }
 
   private endStatement(statement: Element) {
-    const account = field(statement, 'BANKACCTFROM', 'ACCTID') || field(statement, 'CCACCTFROM', 'ACCTID');
+    const account = bankAccountOf(statement) || field(statement, 'CCACCTFROM', 'ACCTID');
     const currency = field(statement, 'CURDEF').toUpperCase();
     if (account === '') this.complain('the statement names no account (ACCTID)', statement.line);
     if (!isCurrency(currency)) this.complain(`'${currency}' is not a currency (CURDEF)`, statement.line);
@@ -302,6 +302,12 @@ const pendingOf = (statement: Element) =>
   statement.children
     .filter(({ name }) => name === 'BANKTRANLISTP')
     .reduce((sum, { children }) => sum + children.filter(({ name }) => name === 'STMTTRNP').length, 0);
+
+/** The account. In Germany, it is the bank code and the number. A number of another country names no bank. */
+function bankAccountOf(statement: Element) {
+  const [bank, number] = ['BANKID', 'ACCTID'].map((name) => compact(field(statement, 'BANKACCTFROM', name)));
+  return /^\d{8}\/\d{1,10}$/.test(`${bank}/${number}`) ? `${bank}/${number}` : (number as string);
+}
 
 function field(element: Element, ...path: readonly string[]) {
   let at: Element | undefined = element;
