@@ -710,7 +710,7 @@ describe("an older program's backup", () => {
         'partners',
         `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
          'ap@partner.example', '{}', DEFAULT, DEFAULT, DEFAULT, 'USD', 'America/New_York', 30, NULL, NULL, '', '', '', NULL, 'none',
-         DEFAULT, DEFAULT, DEFAULT, NULL, NULL, now())`,
+         DEFAULT, DEFAULT, DEFAULT, NULL, NULL)`,
       ),
     );
     await sql(
