@@ -88,7 +88,7 @@ const CREDITS = new Set(['CREDIT', 'DEP', 'DIRECTDEP']);
 const FEES = new Set(['FEE', 'SRVCHG']);
 /** With a plus sign, a fee was given back or a check was received, if the bank writes minus signs at all. */
 const PERHAPS_CREDITS = new Set(['CHECK', ...FEES]);
-/** The bank receives payments for a card's account, so there a plus sign is no doubt. */
+/** A card's account receives payments, so only other accounts leave the sign in doubt. */
 const PERHAPS_RECEIVED = new Set(['PAYMENT', 'DIRECTDEBIT']);
 /** Elements that must be closed. A field without text may be left open in SGML. */
 const MUST_CLOSE = new Set([
