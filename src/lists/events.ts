@@ -129,12 +129,13 @@ const detailsOf = ({ details }: ListedEvent) =>
     .filter(([, value]) => value !== null)
     .map(([name, value]) =>
       name === 'changes' && Array.isArray(value)
-        ? (value as readonly FieldChange[]).map(changeText).join('; ')
+        ? (value as readonly FieldChange[]).map(fromOldToNew).join('; ')
         : `${fieldWords(name)}: ${withoutFolder(inWords(value))}`,
     )
     .join('; ');
 
-const changeText = ({ field, old, new: now }: FieldChange) => `${fieldWords(field)}: ${inWords(old)} → ${inWords(now)}`;
+const fromOldToNew = ({ field, old, new: now }: FieldChange) =>
+  `${fieldWords(field)}: ${inWords(old)} → ${inWords(now)}`;
 
 export const auditEvents = defineList({
   command: 'audit list',

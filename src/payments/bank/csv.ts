@@ -86,7 +86,6 @@ const LINE_END = /\r\n|\n|\r/;
 
 function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
   const problems: FieldProblem[] = [];
-  type Account = Readonly<{ account: string; balances: RunningBalances }>;
   const accounts = new Map<string, Account>();
   // An account that has only remarks has no statement.
   const statementNumbers = new Map<Account, number>();
@@ -95,12 +94,8 @@ function* readStatements(file: BankFile, map: NamedMap): Generator<BankPart> {
     const read = readRow(row, map, signs, problems);
     if (problems.length >= PROBLEMS_TOLD) break;
     if (read === undefined) continue;
-    const { account, line, balance, movement } = read;
-    const { currency } = movement.sum;
-    const name = `${account} ${currency}`;
-    const known = accounts.get(name) ?? { account, balances: new RunningBalances(currency) };
-    accounts.set(name, known);
-    known.balances.add(movement, balance);
+    const known = addMovement(accounts, read);
+    const { line } = read;
     if (line === undefined) continue;
     const of = statementNumbers.get(known) ?? statementNumbers.size;
     statementNumbers.set(known, of);
@@ -135,18 +130,29 @@ function usualSigns(file: BankFile, map: NamedMap): Signs {
 }
 
 function explainsBalances(file: BankFile, map: NamedMap, signs: Signs) {
-  const accounts = new Map<string, RunningBalances>();
+  const accounts = new Map<string, Account>();
   for (const [row] of rowsOf(file, map)) {
-    const { account, balance, movement } = readRow(row, map, signs, []) ?? {};
-    if (movement === undefined) continue;
-    const { currency } = movement.sum;
-    const balances = accounts.get(`${account} ${currency}`) ?? new RunningBalances(currency);
-    accounts.set(`${account} ${currency}`, balances);
-    balances.add(movement, balance);
+    const read = readRow(row, map, signs, []);
+    if (read !== undefined) addMovement(accounts, read);
   }
   const totals = new Totals();
-  for (const balances of accounts.values()) balances.check(totals);
+  for (const { balances } of accounts.values()) balances.check(totals);
   return totals.agree;
+}
+
+type Account = Readonly<{ account: string; balances: RunningBalances }>;
+
+/** Adds the movement of a row to the account in its currency, which it returns. */
+function addMovement(
+  accounts: Map<string, Account>,
+  { account, balance, movement }: NonNullable<ReturnType<typeof readRow>>,
+): Account {
+  const { currency } = movement.sum;
+  const name = `${account} ${currency}`;
+  const known = accounts.get(name) ?? { account, balances: new RunningBalances(currency) };
+  accounts.set(name, known);
+  known.balances.add(movement, balance);
+  return known;
 }
 
 function* rowsOf(file: BankFile, map: NamedMap): Generator<readonly [row: Row, at: number]> {
